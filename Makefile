@@ -1,0 +1,30 @@
+# The commands of a person. Each does its own set-up on a Debian 12 machine (tools/setup).
+.PHONY: all run build test bench check format setup clean
+JOBS ?= $(shell nproc)
+
+all: build
+
+setup:
+	@tools/setup
+
+build: setup
+	@cmake --preset release > build-configure.log 2>&1 || { cat build-configure.log; exit 1; }; rm -f build-configure.log
+	@cmake --build build -j $(JOBS)
+
+test: build
+	@ctest --test-dir build --output-on-failure -j $(JOBS)
+
+run: build
+	@tools/run
+
+bench: build
+	@tools/bench
+
+check: setup
+	@tools/check
+
+format: setup
+	@git ls-files -co --exclude-standard '*.cc' '*.h' | xargs clang-format-19 -i
+
+clean:
+	@rm -rf build build-dev build-asan build-tsan

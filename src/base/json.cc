@@ -1,0 +1,244 @@
+#include "base/json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json/basic_parser_impl.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value_stack.hpp>
+#include <charconv>
+#include <cmath>
+#include <vector>
+
+namespace berth::base {
+namespace {
+
+namespace bj = boost::json;
+
+// Builds the document and notices duplicate keys, which Boost's own handler would silently merge.
+struct StrictHandler {
+    static constexpr size_t max_object_size = size_t(-1);
+    static constexpr size_t max_array_size = size_t(-1);
+    static constexpr size_t max_key_size = size_t(-1);
+    static constexpr size_t max_string_size = size_t(-1);
+
+    bj::value_stack stack;
+    std::vector<std::string> keys;  // of all open objects, the innermost last
+    std::string partial_key;
+    std::string duplicate;
+
+    bool on_document_begin(bj::error_code&) { return true; }
+    bool on_document_end(bj::error_code&) { return true; }
+    bool on_object_begin(bj::error_code&) { return true; }
+    bool on_object_end(size_t n, bj::error_code& ec) {
+        const auto first = keys.end() - static_cast<ptrdiff_t>(n);
+        std::sort(first, keys.end());
+        const auto twice = std::adjacent_find(first, keys.end());
+        if (twice != keys.end()) {
+            duplicate = *twice;
+            ec = bj::error::exception;
+            return false;
+        }
+        keys.erase(first, keys.end());
+        stack.push_object(n);
+        return true;
+    }
+    bool on_array_begin(bj::error_code&) { return true; }
+    bool on_array_end(size_t n, bj::error_code&) {
+        stack.push_array(n);
+        return true;
+    }
+    bool on_key_part(bj::string_view s, size_t, bj::error_code&) {
+        partial_key.append(s.data(), s.size());
+        stack.push_chars(s);
+        return true;
+    }
+    bool on_key(bj::string_view s, size_t, bj::error_code&) {
+        partial_key.append(s.data(), s.size());
+        keys.push_back(std::move(partial_key));
+        partial_key.clear();
+        stack.push_key(s);
+        return true;
+    }
+    bool on_string_part(bj::string_view s, size_t, bj::error_code&) {
+        stack.push_chars(s);
+        return true;
+    }
+    bool on_string(bj::string_view s, size_t, bj::error_code&) {
+        stack.push_string(s);
+        return true;
+    }
+    bool on_number_part(bj::string_view, bj::error_code&) { return true; }
+    bool on_int64(int64_t i, bj::string_view, bj::error_code&) {
+        stack.push_int64(i);
+        return true;
+    }
+    bool on_uint64(uint64_t u, bj::string_view, bj::error_code&) {
+        stack.push_uint64(u);
+        return true;
+    }
+    bool on_double(double d, bj::string_view, bj::error_code&) {
+        stack.push_double(d);
+        return true;
+    }
+    bool on_bool(bool b, bj::error_code&) {
+        stack.push_bool(b);
+        return true;
+    }
+    bool on_null(bj::error_code&) {
+        stack.push_null();
+        return true;
+    }
+    bool on_comment_part(bj::string_view, bj::error_code&) { return true; }
+    bool on_comment(bj::string_view, bj::error_code&) { return true; }
+};
+
+void append_double(double d, std::string& out) {
+    const double magnitude = std::fabs(d);
+    const bool plain = d == 0 || (magnitude >= 1e-6 && magnitude < 1e21);
+    char buffer[64];
+    const auto [end, ec] = std::to_chars(buffer, buffer + sizeof buffer, d,
+                                         plain ? std::chars_format::fixed : std::chars_format::scientific);
+    CHECK(ec == std::errc());
+    out.append(buffer, end);
+}
+
+}  // namespace
+
+Result<Json> parse_json(std::string_view text) {
+    bj::parse_options options;
+    options.max_depth = kMaxJsonDepth;
+    bj::basic_parser<StrictHandler> parser(options);
+    parser.handler().stack.reset();
+    bj::error_code ec;
+    const size_t used = parser.write_some(false, text.data(), text.size(), ec);
+    if (!parser.handler().duplicate.empty()) {
+        return bad_request(
+            fmt::format("invalid JSON: duplicate key \"{}\" before byte {}", parser.handler().duplicate, used));
+    }
+    if (ec) return bad_request(fmt::format("invalid JSON: {} at byte {}", ec.message(), used));
+    const auto rest = text.find_first_not_of(" \t\r\n", used);
+    if (rest != std::string_view::npos)
+        return bad_request(fmt::format("invalid JSON: unexpected text after the value at byte {}", rest));
+    return parser.handler().stack.release();
+}
+
+void append_quoted(std::string_view text, std::string& out) {
+    static constexpr char kHex[] = "0123456789abcdef";
+    out.push_back('"');
+    size_t start = 0;
+    for (size_t i = 0; i < text.size(); ++i) {
+        const auto c = static_cast<unsigned char>(text[i]);
+        if (c >= 0x20 && c != '"' && c != '\\') continue;
+        out.append(text, start, i - start);
+        start = i + 1;
+        switch (c) {
+            case '"':
+                out += "\\\"";
+                break;
+            case '\\':
+                out += "\\\\";
+                break;
+            case '\n':
+                out += "\\n";
+                break;
+            case '\r':
+                out += "\\r";
+                break;
+            case '\t':
+                out += "\\t";
+                break;
+            default:
+                out += "\\u00";
+                out.push_back(kHex[c >> 4]);
+                out.push_back(kHex[c & 15]);
+        }
+    }
+    out.append(text, start, text.size() - start);
+    out.push_back('"');
+}
+
+void append_text(const Json& value, std::string& out) {
+    switch (value.kind()) {
+        case bj::kind::null:
+            out += "null";
+            break;
+        case bj::kind::bool_:
+            out += value.get_bool() ? "true" : "false";
+            break;
+        case bj::kind::int64:
+            fmt::format_to(std::back_inserter(out), "{}", value.get_int64());
+            break;
+        case bj::kind::uint64:
+            fmt::format_to(std::back_inserter(out), "{}", value.get_uint64());
+            break;
+        case bj::kind::double_:
+            append_double(value.get_double(), out);
+            break;
+        case bj::kind::string:
+            append_quoted(value.get_string(), out);
+            break;
+        case bj::kind::array: {
+            out.push_back('[');
+            bool first = true;
+            for (const auto& item : value.get_array()) {
+                if (!first) out.push_back(',');
+                first = false;
+                append_text(item, out);
+            }
+            out.push_back(']');
+            break;
+        }
+        case bj::kind::object: {
+            out.push_back('{');
+            bool first = true;
+            for (const auto& [key, item] : value.get_object()) {
+                if (!first) out.push_back(',');
+                first = false;
+                append_quoted(key, out);
+                out.push_back(':');
+                append_text(item, out);
+            }
+            out.push_back('}');
+            break;
+        }
+    }
+}
+
+std::string to_text(const Json& value) {
+    std::string out;
+    append_text(value, out);
+    return out;
+}
+
+const Json* find(const Json& value, std::initializer_list<std::string_view> path) {
+    const Json* at = &value;
+    for (const auto key : path) {
+        const auto* object = at->if_object();
+        at = object ? object->if_contains(key) : nullptr;
+        if (!at) return nullptr;
+    }
+    return at;
+}
+
+Json* find(Json& value, std::initializer_list<std::string_view> path) {
+    return const_cast<Json*>(find(std::as_const(value), path));
+}
+
+std::string_view find_string(const Json& value, std::initializer_list<std::string_view> path) {
+    const Json* at = find(value, path);
+    const auto* text = at ? at->if_string() : nullptr;
+    return text ? std::string_view(*text) : std::string_view();
+}
+
+JsonObject& object_at(Json& value, std::initializer_list<std::string_view> path) {
+    Json* at = &value;
+    for (const auto key : path) {
+        if (!at->is_object()) *at = JsonObject();
+        at = &at->get_object()[key];
+    }
+    if (!at->is_object()) *at = JsonObject();
+    return at->get_object();
+}
+
+}  // namespace berth::base

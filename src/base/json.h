@@ -1,0 +1,44 @@
+#pragma once
+
+#include <boost/json/value.hpp>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+// Mutable JSON documents (Boost.JSON): for what people send and what patches change. For decoding objects at speed see
+// json_view.h.
+namespace berth::base {
+
+using Json = boost::json::value;
+using JsonObject = boost::json::object;
+using JsonArray = boost::json::array;
+
+inline constexpr int kMaxJsonDepth = 128;
+
+// Strict: one value and nothing after it; at most kMaxJsonDepth levels; duplicate keys, invalid UTF-8 and NaN are
+// refused. The error says what and at which byte.
+Result<Json> parse_json(std::string_view text);
+
+// Compact text; keys in the document's order; doubles as Go's encoding/json prints them.
+std::string to_text(const Json& value);
+void append_text(const Json& value, std::string& out);
+// A JSON string with quotes and escapes.
+void append_quoted(std::string_view text, std::string& out);
+
+// The value at a path of object keys, or nullptr.
+const Json* find(const Json& value, std::initializer_list<std::string_view> path);
+Json* find(Json& value, std::initializer_list<std::string_view> path);
+// The string at a path, or "" when it is absent or not a string.
+std::string_view find_string(const Json& value, std::initializer_list<std::string_view> path);
+// The object at a path, made where it is missing.
+JsonObject& object_at(Json& value, std::initializer_list<std::string_view> path);
+
+}  // namespace berth::base
+
+namespace berth {
+using base::Json;
+using base::JsonArray;
+using base::JsonObject;
+}  // namespace berth

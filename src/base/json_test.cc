@@ -1,0 +1,49 @@
+#include "base/json.h"
+
+#include <gtest/gtest.h>
+
+#include "base/json_view.h"
+
+namespace berth::base {
+namespace {
+
+std::string round_trip(std::string_view text) {
+    auto parsed = parse_json(text);
+    return parsed ? to_text(*parsed) : "error: " + parsed.error().message;
+}
+
+TEST(Json, RoundTripKeepsOrderAndNumbers) {
+    EXPECT_EQ(round_trip(R"({"z":1,"a":[true,null,-5,18446744073709551615],"s":"a\"\\\nü\u0001"})"),
+              R"({"z":1,"a":[true,null,-5,18446744073709551615],"s":"a\"\\\nü\u0001"})");
+    EXPECT_EQ(round_trip("[0.5,1.0,1e30,100000.0]"), "[0.5,1,1e+30,100000]");
+}
+
+TEST(Json, RefusesWhatCouldBeReadInTwoWays) {
+    for (const auto* text : {R"({"a":1,"a":2})", R"({"x":{"uid":"1","uid":"2"}})", "[1] 2", "{", "", "NaN", "[1,]",
+                             "\"\xff\"", "\"\\ud800\"", "{\"a\":\"\xc0\xaf\"}", "{'a':1}"}) {
+        EXPECT_FALSE(parse_json(text)) << text;
+    }
+    EXPECT_EQ(round_trip(R"({"a":{"b":1},"c":{"b":1}})"), R"({"a":{"b":1},"c":{"b":1}})");
+}
+
+TEST(Json, DepthIsLimited) {
+    const auto nested = [](size_t n) { return std::string(n, '[') + std::string(n, ']'); };
+    EXPECT_TRUE(parse_json(nested(128)));
+    EXPECT_FALSE(parse_json(nested(129)));
+    EXPECT_FALSE(parse_json(std::string(100000, '[')));
+    JsonParser parser;
+    EXPECT_TRUE(parser.parse(nested(100)));
+    EXPECT_FALSE(parser.parse(nested(200)));
+    EXPECT_FALSE(parser.parse("\"\xff\""));
+}
+
+TEST(Json, Paths) {
+    Json value = *parse_json(R"({"metadata":{"name":"x","labels":{"a":"b"}}})");
+    EXPECT_EQ(find_string(value, {"metadata", "labels", "a"}), "b");
+    EXPECT_EQ(find_string(value, {"metadata", "labels", "a", "c"}), "");
+    object_at(value, {"spec", "deep"})["k"] = 1;
+    EXPECT_EQ(to_text(*find(value, {"spec"})), R"({"deep":{"k":1}})");
+}
+
+}  // namespace
+}  // namespace berth::base

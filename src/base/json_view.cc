@@ -1,0 +1,20 @@
+#include "base/json_view.h"
+
+#include <fmt/format.h>
+
+#include "base/json.h"
+
+namespace berth::base {
+
+Result<JsonView> JsonParser::parse(std::string_view text) {
+    if (parser_.max_depth() != kMaxJsonDepth || parser_.capacity() < text.size()) {
+        if (parser_.allocate(std::max<size_t>(text.size(), 4096), kMaxJsonDepth))
+            return internal("out of memory for JSON");
+    }
+    JsonView root;
+    const auto error = parser_.parse(text.data(), text.size()).get(root);
+    if (error) return bad_request(fmt::format("invalid JSON: {}", simdjson::error_message(error)));
+    return root;
+}
+
+}  // namespace berth::base
