@@ -1,6 +1,40 @@
 #include <fmt/format.h>
 
-int main() {
-    fmt::print("berth 0.1.0\n");
-    return 0;
+#include <array>
+#include <cstdio>
+#include <string_view>
+
+#include "app/commands.h"
+#include "cli/command.h"
+
+namespace {
+
+using berth::cli::Command;
+namespace app = berth::app;
+
+// One line a subcommand, in the order of the help text.
+constexpr std::array kCommands{
+    Command{"version", "print the version", app::version},
+};
+
+void print_help(std::FILE* out) {
+    fmt::print(
+        out, "Berth holds capacity for work that has not arrived yet.\n\nUsage: berth COMMAND [FLAGS]\n\nCommands:\n");
+    for (const auto& command : kCommands) fmt::print(out, "  {:<12} {}\n", command.name, command.summary);
+    fmt::print(out, "\n'berth COMMAND --help' says more about one of them.\n");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    if (words.empty() || words[0] == "help" || words[0] == "--help" || words[0] == "-h") {
+        print_help(words.empty() ? stderr : stdout);
+        return words.empty() ? berth::cli::kWrongUsage : berth::cli::kDone;
+    }
+    for (const auto& command : kCommands) {
+        if (words[0] == command.name) return command.run({words.begin() + 1, words.end()});
+    }
+    fmt::print(stderr, "berth: unknown command \"{}\"; 'berth help' lists them\n", words[0]);
+    return berth::cli::kWrongUsage;
 }

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+// The subcommands that app itself wires. Those of a person alone live in cli/.
+namespace berth::app {
+
+int version(std::vector<std::string> words);
+
+}  // namespace berth::app
