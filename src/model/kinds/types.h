@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// The types of API objects as values, read from types.tbl: what a member is called, what it holds, how patches merge it
+// and which number it has in protobuf.
+namespace berth::model {
+
+// What one value is. The named ones after Bytes have a form of their own in JSON or protobuf.
+enum class Form : uint8_t {
+    Struct,
+    String,
+    Bool,
+    Int32,
+    Int64,
+    Double,
+    Bytes,
+    Time,
+    MicroTime,
+    Duration,
+    Quantity,
+    IntOrString,
+    RawExtension,
+    FieldsV1,
+    Any,           // any JSON
+    Strings,       // a list of strings that is a message in protobuf
+    SchemaOrBool,  // the three unions of a JSON schema; Field::type is the schema's
+    SchemaOrArray,
+    SchemaOrStrings,
+};
+
+enum class Holder : uint8_t { One, List, Map };
+enum class ListType : uint8_t { None, Atomic, Set, Map };
+
+struct Type;
+
+struct Field {
+    std::string name;
+    Form form = Form::String;
+    Holder holder = Holder::One;
+    const Type* type = nullptr;  // for Struct and the unions of a schema
+    int number = 0;              // in protobuf; 0: not on the wire
+    bool pointer = false;
+    bool omit_empty = false;
+    bool omit_zero = false;
+    bool required = false;
+    bool inlined = false;       // its members stand in the parent's JSON object
+    bool keep_unknown = false;  // unknown members below are kept
+    bool patch_merge = false;   // strategic merge patch merges the list (by merge_key, or as a set of scalars)
+    bool retain_keys = false;
+    bool map_atomic = false;
+    ListType list = ListType::None;
+    std::string merge_key;
+    std::vector<std::string> map_keys;  // of ListType::Map
+};
+
+struct Type {
+    std::string name;  // "core.v1.Container"
+    bool atomic = false;
+    std::vector<Field> fields;         // as declared; an inlined member is one field
+    std::vector<const Field*> json;    // members of the JSON object (inlined ones flattened), sorted by name
+    std::vector<const Field*> sparse;  // those of json whose zero value Go prints: no omitempty, or a plain struct
+
+    const Field* find(std::string_view name) const;
+    const Field* by_number(int number) const;
+};
+
+// All types of the tables. Types point at one another, so a table is made once and shared.
+class TypeTable {
+public:
+    // Parses the text of a table; our own tables are trusted: a mistake in them is a failed CHECK.
+    static std::shared_ptr<const TypeTable> parse(std::string_view text);
+
+    const Type* find(std::string_view name) const;  // nullptr when there is none
+    const std::vector<std::unique_ptr<Type>>& all() const { return types_; }
+
+private:
+    std::vector<std::unique_ptr<Type>> types_;  // sorted by name
+};
+
+// The embedded table.
+const std::shared_ptr<const TypeTable>& types();
+
+}  // namespace berth::model
