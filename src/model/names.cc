@@ -1,0 +1,160 @@
+#include "model/names.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace berth::model {
+namespace {
+
+constexpr size_t kMaxLabel = 63;
+constexpr size_t kMaxSubdomain = 253;
+constexpr size_t kMaxPortName = 15;
+constexpr size_t kMaxAnnotationBytes = 256 * 1024;
+
+bool is_lower(char c) {
+    return c >= 'a' && c <= 'z';
+}
+bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+bool is_lower_alnum(char c) {
+    return is_lower(c) || is_digit(c);
+}
+bool is_alnum(char c) {
+    return is_lower_alnum(c) || (c >= 'A' && c <= 'Z');
+}
+
+// [a-z0-9]([-a-z0-9]*[a-z0-9])?
+bool is_dns_word(std::string_view word) {
+    return !word.empty() && is_lower_alnum(word.front()) && is_lower_alnum(word.back()) &&
+           std::all_of(word.begin(), word.end(), [](char c) { return c == '-' || is_lower_alnum(c); });
+}
+
+// Such words joined by dots.
+bool is_dns_path(std::string_view name) {
+    while (true) {
+        const size_t dot = name.find('.');
+        if (!is_dns_word(name.substr(0, dot))) return false;
+        if (dot == std::string_view::npos) return true;
+        name.remove_prefix(dot + 1);
+    }
+}
+
+// ([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]
+bool is_label_word(std::string_view word) {
+    return !word.empty() && is_alnum(word.front()) && is_alnum(word.back()) &&
+           std::all_of(word.begin(), word.end(),
+                       [](char c) { return c == '-' || c == '_' || c == '.' || is_alnum(c); });
+}
+
+std::string too_long(size_t limit) {
+    return fmt::format("must be no more than {} characters", limit);
+}
+
+constexpr std::string_view kLabelWord =
+    "must consist of letters, digits, '-', '_' or '.', and must start and end with a letter or digit";
+
+Error wrong_entry(std::string_view field, std::string_view key, const std::string& fault) {
+    const std::string shown(key.substr(0, 128));
+    Error error = base::invalid(fmt::format("{}: invalid value \"{}\": {}", field, shown, fault));
+    error.causes.push_back(
+        {"FieldValueInvalid", fmt::format("Invalid value: \"{}\": {}", shown, fault), std::string(field)});
+    return error;
+}
+
+}  // namespace
+
+Fault dns1123_label_fault(std::string_view name) {
+    if (name.size() > kMaxLabel) return too_long(kMaxLabel);
+    if (is_dns_word(name)) return std::nullopt;
+    if (is_dns_path(name)) return "must not contain dots";
+    return "must consist of lower case letters, digits or '-', and must start and end with a letter or digit (e.g. "
+           "'my-name')";
+}
+
+Fault dns1123_subdomain_fault(std::string_view name) {
+    if (name.size() > kMaxSubdomain) return too_long(kMaxSubdomain);
+    if (is_dns_path(name)) return std::nullopt;
+    return "must consist of lower case letters, digits, '-' or '.', and must start and end with a letter or digit "
+           "(e.g. "
+           "'example.com')";
+}
+
+Fault dns1035_label_fault(std::string_view name) {
+    if (name.size() > kMaxLabel) return too_long(kMaxLabel);
+    if (is_dns_word(name) && is_lower(name.front())) return std::nullopt;
+    return "must consist of lower case letters, digits or '-', start with a letter, and end with a letter or digit "
+           "(e.g. "
+           "'my-name')";
+}
+
+Fault qualified_name_fault(std::string_view name) {
+    const size_t slash = name.find('/');
+    if (slash != std::string_view::npos) {
+        const auto prefix = name.substr(0, slash);
+        name.remove_prefix(slash + 1);
+        if (name.find('/') != std::string_view::npos)
+            return fmt::format("a name {}, with an optional DNS prefix and one '/' (e.g. 'example.com/MyName')",
+                               kLabelWord);
+        if (prefix.empty()) return "prefix part must be non-empty";
+        if (const auto fault = dns1123_subdomain_fault(prefix)) return "prefix part " + *fault;
+    }
+    if (name.empty()) return "name part must be non-empty";
+    if (name.size() > kMaxLabel) return "name part " + too_long(kMaxLabel);
+    if (!is_label_word(name)) return fmt::format("name part {}", kLabelWord);
+    return std::nullopt;
+}
+
+Fault label_value_fault(std::string_view value) {
+    if (value.size() > kMaxLabel) return too_long(kMaxLabel);
+    if (value.empty() || is_label_word(value)) return std::nullopt;
+    return fmt::format("must be empty or {}", kLabelWord);
+}
+
+Fault annotation_key_fault(std::string_view key) {
+    std::string lower(key);
+    for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    return qualified_name_fault(lower);
+}
+
+Fault path_segment_fault(std::string_view name) {
+    if (name == "." || name == "..") return fmt::format("may not be '{}'", name);
+    for (const char c : {'/', '%'}) {
+        if (name.find(c) != std::string_view::npos) return fmt::format("may not contain '{}'", c);
+    }
+    return std::nullopt;
+}
+
+Fault port_name_fault(std::string_view name) {
+    if (name.size() > kMaxPortName) return too_long(kMaxPortName);
+    if (name.empty() || !std::all_of(name.begin(), name.end(), [](char c) { return c == '-' || is_lower_alnum(c); }))
+        return "must contain only lower case letters, digits and hyphens";
+    if (std::none_of(name.begin(), name.end(), is_lower)) return "must contain at least one letter";
+    if (name.find("--") != std::string_view::npos) return "must not contain consecutive hyphens";
+    if (name.front() == '-' || name.back() == '-') return "must not begin or end with a hyphen";
+    return std::nullopt;
+}
+
+Status check_labels(const Labels& labels, std::string_view field) {
+    for (const auto& [key, value] : labels) {
+        if (const auto fault = label_key_fault(key)) return wrong_entry(field, key, *fault);
+        if (const auto fault = label_value_fault(value)) return wrong_entry(field, value, *fault);
+    }
+    return {};
+}
+
+Status check_annotations(const Labels& annotations, std::string_view field) {
+    size_t bytes = 0;
+    for (const auto& [key, value] : annotations) {
+        if (const auto fault = annotation_key_fault(key)) return wrong_entry(field, key, *fault);
+        bytes += key.size() + value.size();
+    }
+    if (bytes <= kMaxAnnotationBytes) return {};
+    const auto message = fmt::format("Too long: may not be more than {} bytes", kMaxAnnotationBytes);
+    Error error = base::invalid(fmt::format("{}: {}", field, message));
+    error.causes.push_back({"FieldValueTooLong", message, std::string(field)});
+    return error;
+}
+
+}  // namespace berth::model
