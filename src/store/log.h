@@ -34,8 +34,8 @@ public:
     // What a log remembers. Changes come in the order of revisions; those at or before `floor` are objects as they
     // stand there (superseded ones left out), those after it are all the changes there were.
     struct Change {
-        Event::Type type = Event::Type::Added;  // Modified stands for any write of an existing key
-        RecordPtr record;                       // of a Deleted change only key, revision and part are meant
+        RecordPtr record;  // of a deletion only key, revision and part are meant
+        bool deleted = false;
     };
     struct Extent {
         Revision floor = 0;
@@ -44,9 +44,9 @@ public:
 
     virtual ~Log() = default;
 
-    // Called once, before anything else.
-    virtual Result<Extent> recover(const std::function<void(const Extent&)>& begin,
-                                   const std::function<void(Change)>& change) = 0;
+    virtual Extent extent() const = 0;
+    // Called once, before start().
+    virtual Status replay(const std::function<void(Change)>&) = 0;
     virtual void start(Sink&) = 0;
     // Called under the store's lock, in the order of revisions. Must not call the sink.
     virtual void append(EntryPtr) = 0;

@@ -50,7 +50,6 @@ struct Page {
 };
 
 class KindTable;
-struct HistoryBudget;
 
 // Versioned objects, in memory and in a log.
 //
@@ -98,7 +97,7 @@ public:
     // The newest durable revision.
     Revision revision() const;
     size_t count(const std::string& kind) const;
-    // The kinds that have, or had, objects.
+    // The kinds that have objects.
     std::vector<std::string> kinds() const;
     // Why writes are refused for good, if they are.
     std::optional<Error> failure() const;
@@ -118,13 +117,14 @@ private:
     void failed(Error) override;
     RecordPtr find(const Key&) const override;
 
+    std::optional<Result<Commit>> accept(const Txn&, Done&);
     Result<Draft> draft(const Txn&) const;
-    Status accept(Draft&, Done&);
-    RecordPtr durable_record(const Key&) const;
+    void enqueue(Draft, Done);
+    void settle(const Pending&, base::Instant now);
+    void trim(base::Instant now);
     KindTable& table(const std::string& kind);
     const KindTable* find_table(const std::string& kind) const;
-    void apply(const Pending&);
-    Status reachable(Revision) const;
+    Status reachable(Revision, const std::string& kind) const;
 
     const Options options_;
     std::unique_ptr<Log> log_;
@@ -136,15 +136,9 @@ private:
     Revision accepted_ = 0;
     Revision floor_ = 0;  // what the log no longer knew when we started
     std::map<std::string, std::unique_ptr<KindTable>, std::less<>> tables_;
-    std::unique_ptr<HistoryBudget> budget_;
-    std::deque<Pending> pending_;
+    std::deque<Pending> pending_;  // in the order of revisions
     size_t pending_bytes_ = 0;
-    // Keys whose newest write is pending; null: deleted.
-    struct HeadEntry {
-        Revision revision = 0;
-        RecordPtr record;
-    };
-    std::map<Key, HeadEntry> head_;
+    std::map<Key, EventPtr> head_;  // of the keys that pending transactions change, the newest change
     std::optional<Error> failure_;
 };
 
