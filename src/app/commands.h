@@ -6,6 +6,7 @@
 // The subcommands that app itself wires. Those of a person alone live in cli/.
 namespace berth::app {
 
+int bench(std::vector<std::string> words);
 int version(std::vector<std::string> words);
 
 }  // namespace berth::app

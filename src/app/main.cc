@@ -14,6 +14,7 @@ namespace app = berth::app;
 
 // One line a subcommand, in the order of the help text.
 constexpr std::array kCommands{
+    Command{"bench", "measure one workload in process", app::bench},
     Command{"version", "print the version", app::version},
 };
 

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/json.h"
+#include "base/result.h"
+
+namespace berth::cli {
+
+// The flags of `berth bench`; 0 and "" mean the workload's own default.
+struct BenchOptions {
+    int64_t nodes = 0;
+    int64_t pods = 0;
+    int64_t initial = 0;
+    int64_t classes = 0;
+    std::string mode;
+    std::string variant;
+    uint64_t seed = 1;
+    std::string data_dir;  // where durable workloads write; "": a new directory under the system's temporary one
+};
+
+// One workload: runs for about a second or two and answers the fields of its JSON object (without `workload`).
+struct Workload {
+    const char* name;
+    const char* summary;
+    Result<JsonObject> (*run)(const BenchOptions&);
+};
+
+// Each group of workloads is one file; app/bench.cc lists the groups.
+std::span<const Workload> store_workloads();
+
+}  // namespace berth::cli

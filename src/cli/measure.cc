@@ -1,0 +1,39 @@
+#include "cli/measure.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+
+namespace berth::cli {
+
+double Latencies::percentile(double percent) const {
+    if (nanos_.empty()) return 0;
+    std::vector<int64_t> sorted = nanos_;
+    const auto rank = static_cast<size_t>(percent / 100 * static_cast<double>(sorted.size() - 1));
+    std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(rank), sorted.end());
+    return static_cast<double>(sorted[rank]) / 1000;
+}
+
+double resident_mb() {
+    std::ifstream statm("/proc/self/statm");
+    int64_t total = 0;
+    int64_t resident = 0;
+    statm >> total >> resident;
+    return static_cast<double>(resident * sysconf(_SC_PAGESIZE)) / 1e6;
+}
+
+double rounded(double value) {
+    return std::round(value * 100) / 100;
+}
+
+JsonObject report(const Latencies& latencies, size_t operations, base::Duration elapsed) {
+    const double seconds = std::chrono::duration<double>(elapsed).count();
+    return {{"ops_per_s", rounded(static_cast<double>(operations) / seconds)},
+            {"p50_us", rounded(latencies.percentile(50))},
+            {"p99_us", rounded(latencies.percentile(99))},
+            {"rss_mb", rounded(resident_mb())}};
+}
+
+}  // namespace berth::cli
