@@ -1,0 +1,162 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/string_map.h"
+#include "ledger/images.h"
+#include "ledger/ports.h"
+#include "model/node.h"
+#include "model/pod.h"
+#include "model/reservation.h"
+
+namespace berth::ledger {
+
+using model::ResourceId;
+using model::Resources;
+
+// A node's place in every column. Stable while the node exists; reused after it is gone.
+using Row = uint32_t;
+inline constexpr Row kNoRow = UINT32_MAX;
+
+// Pods and reservations are entries in slabs; an index is stable while the entry exists.
+using PodIndex = uint32_t;
+using ReservationIndex = uint32_t;
+inline constexpr uint32_t kNone = UINT32_MAX;
+
+// One resource over all rows, in the resource's unit. used may exceed allocatable (the node shrank, somebody else
+// placed a pod): then nothing is placed there.
+struct Column {
+    std::vector<int64_t> allocatable;
+    std::vector<int64_t> used;
+};
+
+// A part of a pod's request that is drawn from a reservation.
+struct Charge {
+    ReservationIndex reservation = kNone;
+    Resources amount;
+};
+
+struct PodEntry {
+    std::string uid;
+    std::string ns;
+    std::string name;
+    std::shared_ptr<const model::PodSpec> spec;
+    std::vector<Charge> charges;
+    Row row = kNoRow;  // kNoRow: bound to a node that is not known (yet)
+    std::string node;
+    int32_t priority = 0;
+    bool assumed = false;      // placed by us, not yet seen bound
+    bool terminating = false;  // has a deletionTimestamp
+    base::Time created;
+    base::Time started;
+};
+
+struct ReservationEntry {
+    std::shared_ptr<const model::Reservation> object;
+    Row row = kNoRow;
+    Resources allocatable;         // what it holds while it is live; pods = 1
+    std::vector<PodIndex> owners;  // pods charged to it
+    bool live = false;             // Available or Waiting, as far as this ledger has decided or seen
+    bool waiting = false;
+    bool assumed = false;  // placed by us, not yet seen in its status
+
+    // Whole requests of its owners (for joint draws: the drawn parts).
+    Resources charged;
+};
+
+struct NodeEntry {
+    std::shared_ptr<const model::Node> node;  // nullptr: the row is free
+    std::vector<PodIndex> pods;
+    std::vector<ReservationIndex> reservations;  // live ones
+    Ports ports;
+};
+
+// Who holds what. For every row and resource
+//   used = sum over pods of (request - what is charged to live reservations)
+//        + sum over live reservations of max(allocatable, charged)
+// and every sum can be recomputed from its members (see recomputed()). Owned by one thread.
+class Ledger {
+public:
+    // --- events, in any order, repeated or late; keyed by uid, so a new object with an old name is a new object
+    void put(std::shared_ptr<const model::Node> node);
+    void remove_node(std::string_view name);
+    // A pod that is bound (node set) or gone over to a terminal phase. Pending pods are the queue's, not the ledger's.
+    void put(const model::Pod& pod);
+    void remove_pod(std::string_view uid);
+    void put(std::shared_ptr<const model::Reservation> reservation);
+    void remove_reservation(std::string_view uid);
+
+    // --- holds made by decisions
+    // Places a pod now; it stays until put() sees it bound, or until it is given back.
+    PodIndex assume(const model::Pod& pod, Row row, std::vector<Charge> charges);
+    void assume_reservation(ReservationIndex reservation, Row row, bool waiting);
+    // Takes a pod out of its row and puts it back: preemption's what-if.
+    void lift(PodIndex pod);
+    void settle(PodIndex pod);
+    // The reservation no longer holds anything; its owners become ordinary pods.
+    void finish(ReservationIndex reservation);
+
+    // --- the table
+    size_t rows() const { return nodes_.size(); }
+    bool alive(Row row) const { return nodes_[row].node != nullptr; }
+    size_t node_count() const { return by_name_.size(); }
+    Row row_of(std::string_view node_name) const;
+    const NodeEntry& at(Row row) const { return nodes_[row]; }
+    const model::Node& node(Row row) const { return *nodes_[row].node; }
+    std::string_view name(Row row) const { return nodes_[row].node->meta.name; }
+    // nullptr when no node has the resource.
+    const Column* column(ResourceId id) const;
+    int64_t free(Row row, ResourceId id) const;
+    const std::vector<int64_t>& scoring_cpu() const { return scoring_cpu_; }
+    const std::vector<int64_t>& scoring_memory() const { return scoring_memory_; }
+    const Images& images() const { return images_; }
+
+    const PodEntry& pod(PodIndex index) const { return pods_[index]; }
+    PodIndex find_pod(std::string_view uid) const;
+    const ReservationEntry& reservation(ReservationIndex index) const { return reservations_[index]; }
+    ReservationIndex find_reservation(std::string_view uid) const;
+    const base::StringMap<ReservationIndex>& reservations() const { return reservation_by_uid_; }
+    // What the reservation still has for new owners: max(0, allocatable - held back - charged).
+    Resources remaining(ReservationIndex index) const;
+
+    // The same sums, from members alone; a test compares them with the columns after every step.
+    Resources recomputed_use(Row row) const;
+
+private:
+    void place(PodIndex index);
+    void unplace(PodIndex index);
+    void free_pod(PodIndex index);
+    void attach_orphans(std::string_view node_name, Row row);
+    void set_allocatable(Row row, const Resources& amounts);
+    void add_used(Row row, const Resources& amounts);
+    void recompute_row(Row row);
+    void recompute_charged(ReservationEntry& entry);
+    void link_owners(ReservationIndex index);
+    void hold(ReservationIndex index);
+    void release(ReservationIndex index);
+    std::vector<Charge> charges_of(const model::Pod& pod) const;
+    Row new_row();
+    Column& column_for(ResourceId id);
+
+    std::vector<NodeEntry> nodes_;
+    std::vector<Row> free_rows_;
+    base::StringMap<Row> by_name_;
+    std::vector<std::unique_ptr<Column>> columns_;  // by ResourceId
+    std::vector<int64_t> scoring_cpu_;
+    std::vector<int64_t> scoring_memory_;
+    Images images_;
+
+    std::vector<PodEntry> pods_;
+    std::vector<PodIndex> free_pods_;
+    base::StringMap<PodIndex> pod_by_uid_;
+    base::StringMap<std::vector<PodIndex>> orphans_;  // by the unknown node's name
+
+    std::vector<ReservationEntry> reservations_;
+    std::vector<ReservationIndex> free_reservations_;
+    base::StringMap<ReservationIndex> reservation_by_uid_;
+};
+
+}  // namespace berth::ledger

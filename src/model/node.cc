@@ -1,0 +1,27 @@
+#include "model/node.h"
+
+#include "model/pod_resources.h"
+#include "model/read_selectors.h"
+#include "model/reader.h"
+
+namespace berth::model {
+
+Result<Node> read_node(JsonView object) {
+    std::string trouble;
+    const Reader root(object, trouble);
+    Node node;
+    node.meta = read_meta(root);
+    const Reader spec = root["spec"];
+    const Reader status = root["status"];
+    node.unschedulable = spec["unschedulable"].flag();
+    node.taints = read_taints(spec["taints"]);
+    const Reader allocatable = status["allocatable"];
+    node.allocatable = read_resource_list(allocatable.present() ? allocatable : status["capacity"]);
+    const Reader images = status["images"];
+    images.each(
+        [&](const Reader& item) { node.images.push_back({read_texts(item["names"]), item["sizeBytes"].integer()}); });
+    if (!trouble.empty()) return base::bad_request("Node \"" + node.meta.name + "\": " + trouble);
+    return node;
+}
+
+}  // namespace berth::model

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json_view.h"
+#include "model/meta.h"
+#include "model/resources.h"
+#include "model/taints.h"
+
+namespace berth::model {
+
+struct NodeImage {
+    std::vector<std::string> names;
+    int64_t size = 0;
+};
+
+struct Node {
+    Meta meta;
+    Resources allocatable;  // as the kubelet reports it; what a reservation annotation holds back is not taken off here
+    std::vector<Taint> taints;
+    std::vector<NodeImage> images;
+    bool unschedulable = false;
+};
+
+Result<Node> read_node(JsonView object);
+
+}  // namespace berth::model

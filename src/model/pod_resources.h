@@ -1,0 +1,24 @@
+#pragma once
+
+#include "model/resources.h"
+
+namespace berth::model {
+
+class Reader;
+
+// What a pod asks of its node.
+struct PodRequests {
+    Resources requests;             // exact; pods = 1
+    int64_t scoring_cpu_milli = 0;  // with stand-ins for missing keys
+    int64_t scoring_memory = 0;
+};
+
+// requests = overhead + max(containers + sidecars, the peak of the init phase), per resource; pod-level cpu, memory and
+// hugepages replace the sum. For a pod in resize each container counts max(spec, allocated, actual) of its status.
+// E.g. containers 1 cpu + sidecar 1 cpu, init container 3 cpu after the sidecar: max(2, 1 + 3) = 4.
+PodRequests read_requests(const Reader& spec, const Reader& status);
+
+// A ResourceList; broken or negative quantities are remembered as trouble.
+Resources read_resource_list(const Reader& list);
+
+}  // namespace berth::model

@@ -1,0 +1,177 @@
+#include "model/reservation.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+
+#include "model/pod_resources.h"
+#include "model/read_selectors.h"
+#include "model/reader.h"
+#include "model/times.h"
+
+namespace berth::model {
+namespace {
+
+constexpr std::array<std::string_view, 5> kPhases{"Pending", "Available", "Waiting", "Succeeded", "Failed"};
+constexpr base::Duration kDefaultTtl = std::chrono::hours(24);
+constexpr int32_t kHighestPriority = INT32_MAX;
+
+bool same_or_unset(const std::string& wanted, const std::string& actual) {
+    return wanted.empty() || wanted == actual;
+}
+
+bool matches_controller(const ReservationOwner::Controller& wanted, const Pod& pod) {
+    if (!same_or_unset(wanted.ns, pod.meta.ns)) return false;
+    for (const auto& owner : pod.meta.owners) {
+        if (same_or_unset(wanted.uid, owner.uid) && same_or_unset(wanted.name, owner.name) &&
+            same_or_unset(wanted.kind, owner.kind) && same_or_unset(wanted.api_version, owner.api_version) &&
+            (!wanted.controller || *wanted.controller == owner.controller)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool matches_object(const ReservationOwner::Object& wanted, const Meta& pod) {
+    return same_or_unset(wanted.uid, pod.uid) && same_or_unset(wanted.name, pod.name) &&
+           same_or_unset(wanted.ns, pod.ns) && same_or_unset(wanted.kind, "Pod") &&
+           same_or_unset(wanted.api_version, "v1");
+}
+
+ReservationOwner read_owner(const Reader& from) {
+    ReservationOwner owner;
+    const auto text = [](const Reader& at, std::string_view key) { return std::string(at[key].text()); };
+    if (const Reader object = from["object"]; object.present()) {
+        owner.object = {text(object, "apiVersion"), text(object, "kind"), text(object, "namespace"),
+                        text(object, "name"), text(object, "uid")};
+        if (*owner.object == ReservationOwner::Object()) object.wrong("would match every pod; name at least one field");
+    }
+    if (const Reader controller = from["controller"]; controller.present()) {
+        owner.controller = {text(controller, "apiVersion"), text(controller, "kind"), text(controller, "namespace"),
+                            text(controller, "name"),       text(controller, "uid"),  std::nullopt};
+        if (*owner.controller == ReservationOwner::Controller()) {
+            controller.wrong("would match every pod; name at least one field");
+        }
+        if (const Reader flag = controller["controller"]; flag.present()) owner.controller->controller = flag.flag();
+    }
+    const Reader selector = from["labelSelector"];
+    owner.labels = read_selector(selector);
+    if (owner.labels && owner.labels->matches_everything()) selector.wrong("is empty and would match every pod");
+    if (!owner.object && !owner.controller && !owner.labels) {
+        from.wrong("needs at least one of object, controller, labelSelector");
+    }
+    return owner;
+}
+
+void read_lifetime(const Reader& spec, Reservation& out) {
+    if (const Reader ttl = spec["ttl"]; ttl.present()) {
+        const auto duration = parse_duration(ttl.text());
+        if (!duration) {
+            ttl.wrong(duration.error().message);
+        } else if (*duration < base::Duration::zero()) {
+            ttl.wrong(fmt::format("must not be negative, but is {}", ttl.text()));
+        } else {
+            out.ttl = *duration;
+        }
+    }
+    out.expires = read_time(spec["expires"]);
+}
+
+AllocatePolicy read_policy(const Reader& field) {
+    const auto text = field.text();
+    if (text == "Aligned") return AllocatePolicy::Aligned;
+    if (text == "Restricted") return AllocatePolicy::Restricted;
+    if (!text.empty()) field.wrong(fmt::format("must be \"Aligned\" or \"Restricted\", but is \"{}\"", text));
+    return AllocatePolicy::Default;
+}
+
+ReservationPhase read_phase(const Reader& field) {
+    for (size_t i = 0; i < kPhases.size(); ++i) {
+        if (field.text() == kPhases[i]) return static_cast<ReservationPhase>(i);
+    }
+    return ReservationPhase::Pending;
+}
+
+// The template's own priority, else the label's, else the highest.
+int32_t priority_of(const Reader& template_spec, const Labels& labels) {
+    if (const Reader priority = template_spec["priority"]; priority.present()) {
+        return static_cast<int32_t>(priority.integer());
+    }
+    const std::string_view label = labels.get("koordinator.sh/priority");
+    int32_t value = kHighestPriority;
+    std::from_chars(label.data(), label.data() + label.size(), value);
+    return value;
+}
+
+std::shared_ptr<const PodSpec> read_template(const Reader& from, const Meta& meta) {
+    const Reader metadata = from["metadata"];
+    const Reader spec = from["spec"];
+    const Reader containers = spec["containers"];
+    bool any = false;
+    containers.each([&](const Reader&) { any = true; });
+    if (!any) containers.wrong("needs at least one container");
+    Labels labels = read_labels(metadata["labels"]);
+    for (const auto& [key, value] : meta.labels) labels.set(key, value);
+    const auto ns = metadata["namespace"].text();
+    auto out =
+        read_pod_spec(spec, spec["no status"], meta.name, std::string(ns.empty() ? "default" : ns), std::move(labels));
+    out.priority = priority_of(spec, meta.labels);
+    out.never_preempts = true;
+    return std::make_shared<PodSpec>(std::move(out));
+}
+
+}  // namespace
+
+std::string_view name_of(ReservationPhase phase) {
+    return kPhases[static_cast<size_t>(phase)];
+}
+
+bool matches(const ReservationOwner& owner, const Pod& pod) {
+    if (owner.object && !matches_object(*owner.object, pod.meta)) return false;
+    if (owner.controller && !matches_controller(*owner.controller, pod)) return false;
+    return !owner.labels || owner.labels->matches(pod.meta.labels);
+}
+
+std::optional<base::Time> Reservation::end() const {
+    if (expires) return expires;
+    const base::Duration lives = ttl.value_or(kDefaultTtl);
+    if (lives == base::Duration::zero()) return std::nullopt;
+    if (meta.created.nanos > INT64_MAX - lives.count()) return std::nullopt;
+    return meta.created + lives;
+}
+
+Result<Reservation> read_reservation(JsonView object) {
+    std::string trouble;
+    const Reader root(object, trouble);
+    Reservation out;
+    out.meta = read_meta(root);
+    const Reader spec = root["spec"];
+    const Reader status = root["status"];
+    const Reader from = spec["template"];
+    if (!from.present()) from.wrong("is required");
+    out.spec = read_template(from, out.meta);
+    const Reader owners = spec["owners"];
+    owners.each([&](const Reader& item) { out.owners.push_back(read_owner(item)); });
+    if (out.owners.empty()) owners.wrong("needs at least one owner");
+    read_lifetime(spec, out);
+    out.pre_allocation = spec["preAllocation"].flag();
+    out.allocate_once = spec["allocateOnce"].flag(true);
+    out.unschedulable = spec["unschedulable"].flag();
+    out.policy = read_policy(spec["allocatePolicy"]);
+    out.taints = read_taints(spec["taints"]);
+    out.phase = read_phase(status["phase"]);
+    out.node = status["nodeName"].text();
+    out.allocatable = read_resource_list(status["allocatable"]);
+    const Reader current = status["currentOwners"];
+    current.each([&](const Reader& item) {
+        out.current_owners.push_back(
+            {std::string(item["namespace"].text()), std::string(item["name"].text()), std::string(item["uid"].text())});
+    });
+    const std::string_view order = out.meta.labels.get(kReservationOrder);
+    std::from_chars(order.data(), order.data() + order.size(), out.order);
+    if (!trouble.empty()) return base::invalid("Reservation \"" + out.meta.name + "\": " + trouble);
+    return out;
+}
+
+}  // namespace berth::model

@@ -1,0 +1,65 @@
+#include "sched/decide.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+namespace berth::sched {
+namespace {
+
+std::vector<int64_t> total_scores(const Ask& ask, const Ledger& ledger, const Profile& profile,
+                                  std::span<const Row> feasible) {
+    std::vector<int64_t> total(feasible.size());
+    std::vector<int64_t> points(feasible.size());
+    for (const auto& [scorer, weight] : profile.scorers) {
+        scorer->score(ask, ledger, feasible, points);
+        for (size_t i = 0; i < total.size(); ++i) total[i] += weight * points[i];
+    }
+    return total;
+}
+
+Row best(const Ledger& ledger, std::span<const Row> feasible, std::span<const int64_t> scores) {
+    Row chosen = ledger::kNoRow;
+    int64_t highest = 0;
+    for (size_t i = 0; i < feasible.size(); ++i) {
+        const bool better = chosen == ledger::kNoRow || scores[i] > highest ||
+                            (scores[i] == highest && ledger.name(feasible[i]) < ledger.name(chosen));
+        if (!better) continue;
+        chosen = feasible[i];
+        highest = scores[i];
+    }
+    return chosen;
+}
+
+}  // namespace
+
+Strikes filter(const Ask& ask, const Ledger& ledger, const Profile& profile, Row begin, Row end) {
+    Strikes strikes(ledger, begin, end);
+    for (const auto& plugin : profile.filters) plugin->strike(ask, ledger, strikes);
+    return strikes;
+}
+
+Verdict decide(const Ask& ask, const Ledger& ledger, const Profile& profile) {
+    Strikes strikes = filter(ask, ledger, profile, 0, static_cast<Row>(ledger.rows()));
+    std::vector<Row> feasible = strikes.open_rows();
+    std::vector<int64_t> scores = total_scores(ask, ledger, profile, feasible);
+    const Row chosen = best(ledger, feasible, scores);
+    return {std::move(feasible), std::move(scores), chosen, std::move(strikes)};
+}
+
+std::string diagnosis(const Strikes& strikes, const Ledger& ledger) {
+    std::map<std::string, size_t> counts;
+    for (Row row = strikes.begin(); row < strikes.end(); ++row) {
+        const Refusal* refusal = strikes.why(row);
+        if (!refusal) continue;
+        for (const auto& reason : refusal->reasons) ++counts[reason];
+    }
+    std::vector<std::string> parts;
+    for (const auto& [reason, count] : counts) parts.push_back(fmt::format("{} {}", count, reason));
+    std::sort(parts.begin(), parts.end());
+    return fmt::format("0/{} nodes are available: {}.", ledger.node_count(), fmt::join(parts, ", "));
+}
+
+}  // namespace berth::sched

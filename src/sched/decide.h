@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sched/plugin.h"
+
+namespace berth::sched {
+
+// The answer for one ask. Total: it always answers, and for every row it says why not.
+struct Verdict {
+    std::vector<Row> feasible;    // every row that passes all filters
+    std::vector<int64_t> scores;  // weighted totals, beside feasible
+    Row chosen = ledger::kNoRow;  // the best; ties go to the smallest node name, bytewise
+    Strikes strikes;
+};
+
+// The plain whole-table evaluation: the definition, and the oracle of every faster way.
+Verdict decide(const Ask& ask, const Ledger& ledger, const Profile& profile);
+
+// Runs the filters alone over [begin, end).
+Strikes filter(const Ask& ask, const Ledger& ledger, const Profile& profile, Row begin, Row end);
+
+// "0/5 nodes are available: 2 Insufficient cpu, 3 node(s) had untolerated taint(s)."
+std::string diagnosis(const Strikes& strikes, const Ledger& ledger);
+
+}  // namespace berth::sched

@@ -1,0 +1,109 @@
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "model/node_selector.h"
+#include "sched/plugins/registry.h"
+
+namespace berth::sched::plugins {
+namespace {
+
+constexpr std::string_view kName = "NodeAffinity";
+using NameSet = std::set<std::string, std::less<>>;
+
+// The names that one term's matchFields leave, or nullopt when it names none.
+std::optional<NameSet> names_in(const model::NodeSelectorTerm& term) {
+    std::optional<NameSet> names;
+    for (const auto& field : term.match_fields) {
+        if (field.key != "metadata.name" || field.op != "In") continue;
+        NameSet given(field.values.begin(), field.values.end());
+        if (names) std::erase_if(*names, [&](const auto& name) { return !given.contains(name); });
+        if (!names) names = std::move(given);
+    }
+    return names;
+}
+
+// The nodes that required matchFields speak of, when every term names some: the others are refused before any filter.
+std::optional<NameSet> named_nodes(const model::PodSpec& spec) {
+    if (!spec.required_nodes || spec.required_nodes->empty()) return std::nullopt;
+    NameSet all;
+    for (const auto& term : *spec.required_nodes) {
+        auto names = names_in(term);
+        if (!names) return std::nullopt;
+        all.merge(*names);
+    }
+    return all;
+}
+
+bool has_labels(const model::Labels& labels, const model::Labels& wanted) {
+    return std::all_of(wanted.begin(), wanted.end(), [&](const auto& entry) {
+        const std::string* value = labels.find(entry.first);
+        return value && *value == entry.second;
+    });
+}
+
+class NamedNodesFilter final : public Filter {
+public:
+    std::string_view name() const override { return kName; }
+    void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
+        const auto names = named_nodes(*ask.spec);
+        if (!names) return;
+        if (names->empty()) return strikes.strike_all(strikes.refusal(kName, {"pod affinity terms conflict"}, true));
+        const auto refused = strikes.refusal(kName, {"node(s) didn't satisfy plugin(s) [NodeAffinity]"}, true);
+        strikes.each_open([&](Row row) {
+            if (!names->contains(ledger.name(row))) strikes.strike(row, refused);
+        });
+    }
+};
+
+class NodeAffinityFilter final : public Filter {
+public:
+    std::string_view name() const override { return kName; }
+    void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
+        const auto& spec = *ask.spec;
+        if (spec.node_selector.empty() && !spec.required_nodes) return;
+        const auto refused = strikes.refusal(kName, {"node(s) didn't match Pod's node affinity/selector"}, true);
+        const model::NodeSelector required(spec.required_nodes.value_or(std::vector<model::NodeSelectorTerm>()));
+        strikes.each_open([&](Row row) {
+            const auto& labels = ledger.node(row).meta.labels;
+            const bool fits = has_labels(labels, spec.node_selector) &&
+                              (!spec.required_nodes || required.matches(ledger.name(row), labels));
+            if (!fits) strikes.strike(row, refused);
+        });
+    }
+};
+
+class NodeAffinityScorer final : public Scorer {
+public:
+    std::string_view name() const override { return kName; }
+    void score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
+               std::span<int64_t> points) const override {
+        std::vector<std::pair<int64_t, model::NodeTerm>> terms;
+        for (const auto& preferred : ask.spec->preferred_nodes) {
+            terms.emplace_back(preferred.weight, model::NodeTerm(preferred.term));
+        }
+        for (size_t i = 0; i < feasible.size(); ++i) {
+            points[i] = 0;
+            for (const auto& [weight, term] : terms) {
+                if (term.matches(ledger.name(feasible[i]), ledger.node(feasible[i]).meta.labels)) points[i] += weight;
+            }
+        }
+        normalize(points, false);
+    }
+};
+
+}  // namespace
+
+std::shared_ptr<const Filter> named_nodes_filter() {
+    return std::make_shared<NamedNodesFilter>();
+}
+
+std::shared_ptr<const Filter> node_affinity_filter() {
+    return std::make_shared<NodeAffinityFilter>();
+}
+
+std::shared_ptr<const Scorer> node_affinity_scorer() {
+    return std::make_shared<NodeAffinityScorer>();
+}
+
+}  // namespace berth::sched::plugins

@@ -1,0 +1,30 @@
+#include "sched/plugins/registry.h"
+
+#include <algorithm>
+
+namespace berth::sched {
+
+// A row's refusal is that of the first filter in this order.
+const Profile& default_profile() {
+    using namespace plugins;
+    static const Profile profile{
+        .filters = {named_nodes_filter(), node_unschedulable(), node_name(), taint_filter(), node_affinity_filter(),
+                    node_ports(), fit_filter()},
+        .scorers = {{taint_scorer(), 3},
+                    {node_affinity_scorer(), 2},
+                    {least_allocated(), 1},
+                    {balanced_allocation(), 1},
+                    {image_locality(), 1}},
+    };
+    return profile;
+}
+
+void normalize(std::span<int64_t> points, bool reversed) {
+    const int64_t highest = points.empty() ? 0 : *std::max_element(points.begin(), points.end());
+    for (auto& point : points) {
+        const int64_t scaled = highest == 0 ? 0 : point * kMaxScore / highest;
+        point = reversed ? kMaxScore - scaled : scaled;
+    }
+}
+
+}  // namespace berth::sched

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <memory>
+
+#include "sched/plugin.h"
+
+// One factory a plugin; the list with order and weights is in registry.cc.
+namespace berth::sched::plugins {
+
+std::shared_ptr<const Filter> node_unschedulable();
+std::shared_ptr<const Filter> node_name();
+std::shared_ptr<const Filter> taint_filter();
+std::shared_ptr<const Scorer> taint_scorer();
+std::shared_ptr<const Filter> named_nodes_filter();
+std::shared_ptr<const Filter> node_affinity_filter();
+std::shared_ptr<const Scorer> node_affinity_scorer();
+std::shared_ptr<const Filter> node_ports();
+std::shared_ptr<const Filter> fit_filter();
+std::shared_ptr<const Scorer> least_allocated();
+std::shared_ptr<const Scorer> balanced_allocation();
+std::shared_ptr<const Scorer> image_locality();
+
+}  // namespace berth::sched::plugins

@@ -1,0 +1,110 @@
+// NodeResourcesFit: the filter and its LeastAllocated score.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/int128.h"
+#include "sched/plugins/registry.h"
+
+namespace berth::sched::plugins {
+namespace {
+
+constexpr std::string_view kName = "NodeResourcesFit";
+
+struct Want {
+    model::ResourceId id;
+    int64_t amount;
+    const ledger::Column* column;  // nullptr: no node has any
+    std::string reason;
+};
+
+// "Too many pods" first, then cpu, memory, ephemeral-storage, then the others by name. A zero asks for nothing.
+std::vector<Want> wants_of(const model::PodSpec& spec, const Ledger& ledger) {
+    std::vector<Want> wants;
+    spec.requests.for_each([&](model::ResourceId id, int64_t amount) {
+        if (amount <= 0) return;
+        const bool slot = id == model::kPods;
+        wants.push_back({id, amount, ledger.column(id),
+                         slot ? "Too many pods" : fmt::format("Insufficient {}", model::resource_name(id))});
+    });
+    const auto place = [](const Want& want) {
+        if (want.id == model::kPods) return -1;
+        return want.id.index < 3 ? static_cast<int>(want.id.index) : 3;
+    };
+    std::sort(wants.begin(), wants.end(), [&](const Want& a, const Want& b) {
+        return place(a) != place(b) ? place(a) < place(b) : a.reason < b.reason;
+    });
+    return wants;
+}
+
+class FitFilter final : public Filter {
+public:
+    std::string_view name() const override { return kName; }
+
+    void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
+        const std::vector<Want> wants = wants_of(*ask.spec, ledger);
+        strikes.each_open([&](Row row) {
+            if (!fits(wants, row, ask.credit(row))) refuse(wants, row, ask.credit(row), strikes);
+        });
+    }
+
+private:
+    static int64_t room(const Want& want, Row row, const Credit* credit) {
+        const int64_t free = want.column ? want.column->allocatable[row] - want.column->used[row] : 0;
+        return credit ? free + credit->remaining.get(want.id) : free;
+    }
+    static bool fits(const std::vector<Want>& wants, Row row, const Credit* credit) {
+        return std::all_of(wants.begin(), wants.end(),
+                           [&](const Want& want) { return want.amount <= room(want, row, credit); });
+    }
+    // Lists everything that is short; more than the node has at all cannot be cured by evictions.
+    static void refuse(const std::vector<Want>& wants, Row row, const Credit* credit, Strikes& strikes) {
+        std::vector<std::string> reasons;
+        bool unresolvable = false;
+        for (const Want& want : wants) {
+            if (want.amount <= room(want, row, credit)) continue;
+            reasons.push_back(want.reason);
+            unresolvable = unresolvable || !want.column || want.amount > want.column->allocatable[row];
+        }
+        strikes.strike(row, strikes.refusal(kName, std::move(reasons), unresolvable));
+    }
+};
+
+// floor((allocatable - requested) x 100 / allocatable) per resource, floor of the mean over cpu and memory.
+// E.g. 4 cpu / 32Gi empty, pod 1 cpu / 8Gi: (75 + 75) / 2 = 75.
+class LeastAllocated final : public Scorer {
+public:
+    std::string_view name() const override { return kName; }
+    void score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
+               std::span<int64_t> points) const override {
+        const auto* cpu = ledger.column(model::kCpu);
+        const auto* memory = ledger.column(model::kMemory);
+        for (size_t i = 0; i < feasible.size(); ++i) {
+            const Row row = feasible[i];
+            int64_t sum = 0;
+            int64_t resources = 0;
+            const auto take = [&](const ledger::Column* column, int64_t used, int64_t asked) {
+                const int64_t allocatable = column ? column->allocatable[row] : 0;
+                if (allocatable == 0) return;
+                ++resources;
+                const auto free = static_cast<int128>(allocatable) - used - asked;
+                if (free > 0) sum += static_cast<int64_t>(free * kMaxScore / allocatable);
+            };
+            take(cpu, ledger.scoring_cpu()[row], ask.spec->scoring_cpu_milli);
+            take(memory, ledger.scoring_memory()[row], ask.spec->scoring_memory);
+            points[i] = resources == 0 ? 0 : sum / resources;
+        }
+    }
+};
+
+}  // namespace
+
+std::shared_ptr<const Filter> fit_filter() {
+    return std::make_shared<FitFilter>();
+}
+
+std::shared_ptr<const Scorer> least_allocated() {
+    return std::make_shared<LeastAllocated>();
+}
+
+}  // namespace berth::sched::plugins

@@ -1,0 +1,53 @@
+#include <algorithm>
+
+#include "sched/plugins/registry.h"
+
+namespace berth::sched::plugins {
+namespace {
+
+constexpr std::string_view kName = "TaintToleration";
+
+class TaintFilter final : public Filter {
+public:
+    std::string_view name() const override { return kName; }
+    void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
+        const auto refused = strikes.refusal(kName, {"node(s) had untolerated taint(s)"}, true);
+        strikes.each_open([&](Row row) {
+            for (const auto& taint : ledger.node(row).taints) {
+                const bool hard = taint.effect == "NoSchedule" || taint.effect == "NoExecute";
+                if (hard && !model::tolerates(ask.spec->tolerations, taint)) return strikes.strike(row, refused);
+            }
+        });
+    }
+};
+
+// Fewer untolerated PreferNoSchedule taints are better; when no node has any, every node has the full score.
+class TaintScorer final : public Scorer {
+public:
+    std::string_view name() const override { return kName; }
+    void score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
+               std::span<int64_t> points) const override {
+        std::vector<model::Toleration> soft;
+        std::copy_if(ask.spec->tolerations.begin(), ask.spec->tolerations.end(), std::back_inserter(soft),
+                     [](const auto& t) { return t.effect.empty() || t.effect == "PreferNoSchedule"; });
+        for (size_t i = 0; i < feasible.size(); ++i) {
+            const auto& taints = ledger.node(feasible[i]).taints;
+            points[i] = std::count_if(taints.begin(), taints.end(), [&](const auto& taint) {
+                return taint.effect == "PreferNoSchedule" && !model::tolerates(soft, taint);
+            });
+        }
+        normalize(points, true);
+    }
+};
+
+}  // namespace
+
+std::shared_ptr<const Filter> taint_filter() {
+    return std::make_shared<TaintFilter>();
+}
+
+std::shared_ptr<const Scorer> taint_scorer() {
+    return std::make_shared<TaintScorer>();
+}
+
+}  // namespace berth::sched::plugins

@@ -1,0 +1,38 @@
+#include "sched/strikes.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace berth::sched {
+
+Strikes::Strikes(const ledger::Ledger& ledger, Row begin, Row end)
+    : begin_(begin), end_(end), open_(end - begin), why_(end - begin, kNoRefusal) {
+    for (Row row = begin; row < end; ++row) open_[row - begin] = ledger.alive(row);
+}
+
+Strikes::RefusalId Strikes::refusal(std::string_view plugin, std::vector<std::string> reasons, bool unresolvable) {
+    Refusal made{plugin, std::move(reasons), unresolvable};
+    const auto found = std::find(refusals_.begin(), refusals_.end(), made);
+    if (found != refusals_.end()) return static_cast<RefusalId>(found - refusals_.begin());
+    CHECK(refusals_.size() < kNoRefusal);
+    refusals_.push_back(std::move(made));
+    return static_cast<RefusalId>(refusals_.size() - 1);
+}
+
+void Strikes::strike_all(RefusalId id) {
+    each_open([&](Row row) { strike(row, id); });
+}
+
+std::vector<Row> Strikes::open_rows() const {
+    std::vector<Row> rows;
+    each_open([&](Row row) { rows.push_back(row); });
+    return rows;
+}
+
+const Refusal* Strikes::why(Row row) const {
+    const RefusalId id = why_[row - begin_];
+    return id == kNoRefusal ? nullptr : &refusals_[id];
+}
+
+}  // namespace berth::sched

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ledger/ledger.h"
+
+namespace berth::sched {
+
+using ledger::Row;
+
+// Why a filter refused a row. Unresolvable: no eviction could change it, so the row is no candidate for preemption.
+struct Refusal {
+    std::string_view plugin;
+    std::vector<std::string> reasons;
+    bool unresolvable = false;
+    bool operator==(const Refusal&) const = default;
+};
+
+// The rows still open to an ask, and for each closed one the refusal of the first filter that closed it.
+// The scope is [begin, end): the whole table, or a single row when preemption asks "and without these pods?".
+class Strikes {
+public:
+    using RefusalId = uint16_t;
+
+    Strikes(const ledger::Ledger& ledger, Row begin, Row end);
+
+    // Calls f(row) for each row that is still open; f may strike it.
+    template <class F>
+    void each_open(F f) const {
+        for (Row row = begin_; row < end_; ++row) {
+            if (open_[row - begin_]) f(row);
+        }
+    }
+    // The same refusal always has the same id, so a filter makes it once, before its loop.
+    RefusalId refusal(std::string_view plugin, std::vector<std::string> reasons, bool unresolvable);
+    void strike(Row row, RefusalId id) {
+        open_[row - begin_] = 0;
+        why_[row - begin_] = id;
+    }
+    void strike_all(RefusalId id);
+
+    bool open(Row row) const { return open_[row - begin_] != 0; }
+    std::vector<Row> open_rows() const;
+    // nullptr when the row is open or empty.
+    const Refusal* why(Row row) const;
+    Row begin() const { return begin_; }
+    Row end() const { return end_; }
+
+private:
+    static constexpr RefusalId kNoRefusal = UINT16_MAX;
+    Row begin_;
+    Row end_;
+    std::vector<uint8_t> open_;
+    std::vector<RefusalId> why_;
+    std::vector<Refusal> refusals_;
+};
+
+}  // namespace berth::sched
