@@ -1,0 +1,152 @@
+#include "model/kinds/patch.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "model/kinds/kinds.h"
+
+namespace berth::model {
+namespace {
+
+Json parsed(std::string_view text) {
+    return base::parse_json(text).value();
+}
+
+// A null member means the same as none once the object is decoded.
+Json drop_nulls(Json value) {
+    if (auto* object = value.if_object()) {
+        for (auto it = object->begin(); it != object->end();) {
+            it->value() = drop_nulls(it->value());
+            it = it->value().is_null() ? object->erase(it) : it + 1;
+        }
+    } else if (auto* list = value.if_array()) {
+        for (auto& item : *list) item = drop_nulls(item);
+    }
+    return value;
+}
+
+struct PatchCase {
+    std::string_view document, patch, expected;  // expected "": refused
+};
+
+TEST(JsonPatch, Operations) {
+    const PatchCase cases[] = {
+        {R"({"a":1})", R"([{"op":"add","path":"/b","value":[1]}])", R"({"a":1,"b":[1]})"},
+        {R"({"a":[1,2]})", R"([{"op":"add","path":"/a/1","value":9}])", R"({"a":[1,9,2]})"},
+        {R"({"a":[1,2]})", R"([{"op":"add","path":"/a/-","value":9}])", R"({"a":[1,2,9]})"},
+        {R"({"a":[1,2]})", R"([{"op":"remove","path":"/a/0"}])", R"({"a":[2]})"},
+        {R"({"a":[1,2]})", R"([{"op":"remove","path":"/a/-1"}])", R"({"a":[1]})"},
+        {R"({"a/b":{"~":1}})", R"([{"op":"replace","path":"/a~1b/~0","value":2}])", R"({"a/b":{"~":2}})"},
+        {R"({"a":1})", R"([{"op":"move","from":"/a","path":"/b"}])", R"({"b":1})"},
+        {R"({"a":{"x":1}})", R"([{"op":"copy","from":"/a","path":"/b"}])", R"({"a":{"x":1},"b":{"x":1}})"},
+        {R"({"a":1})", R"([{"op":"test","path":"/a","value":1}])", R"({"a":1})"},
+        {R"({"a":1})", R"([{"op":"test","path":"/b","value":null}])", R"({"a":1})"},
+        {R"({"a":1})", R"([{"op":"test","path":"/a","value":2}])", ""},
+        {R"({"a":1})", R"([{"op":"remove","path":"/b"}])", ""},
+        {R"({"a":1})", R"([{"op":"replace","path":"/b","value":1}])", ""},
+        {R"({"a":1})", R"([{"op":"add","path":"/b/c","value":1}])", ""},
+        {R"({"a":[1]})", R"([{"op":"add","path":"/a/5","value":1}])", ""},
+        {R"({"a":1})", R"([{"op":"jump","path":"/a"}])", ""},
+        {R"({"a":1})", R"([{"op":"add","path":"a","value":1}])", ""},
+        {R"({"a":1})", R"({"op":"add"})", ""},
+    };
+    for (const auto& c : cases) {
+        Json document = parsed(c.document);
+        const Status done = apply_json_patch(document, parsed(c.patch));
+        EXPECT_EQ(done.ok(), !c.expected.empty()) << c.patch;
+        if (done.ok()) {
+            EXPECT_EQ(document, parsed(c.expected)) << c.patch;
+        }
+    }
+}
+
+TEST(JsonPatch, Limits) {
+    JsonArray many(kMaxPatchOperations + 1, Json{{"op", "add"}, {"path", "/a"}, {"value", 1}});
+    Json document = JsonObject();
+    EXPECT_EQ(apply_json_patch(document, many).error().reason, Reason::RequestEntityTooLarge);
+    Json big{{"a", std::string(1 << 20, 'x')}};
+    const Json copy{{"op", "copy"}, {"from", "/a"}, {"path", "/b"}};
+    EXPECT_EQ(apply_json_patch(big, JsonArray(4, copy)).error().reason, Reason::RequestEntityTooLarge);
+}
+
+TEST(MergePatch, FollowsTheStandard) {
+    const PatchCase cases[] = {
+        {R"({"a":"b"})", R"({"a":"c"})", R"({"a":"c"})"},
+        {R"({"a":"b"})", R"({"a":null})", R"({})"},
+        {R"({"a":["b"]})", R"({"a":"c"})", R"({"a":"c"})"},
+        {R"({"a":{"b":"c"}})", R"({"a":{"b":"d","c":null}})", R"({"a":{"b":"d"}})"},
+        {R"({"a":[{"b":"c"}]})", R"({"a":[1]})", R"({"a":[1]})"},
+        {R"({})", R"({"a":{"bb":{"ccc":null}}})", R"({"a":{"bb":{}}})"},
+        {R"({})", R"([1])", ""},
+    };
+    for (const auto& c : cases) {
+        Json document = parsed(c.document);
+        const Status done = apply_merge_patch(document, parsed(c.patch));
+        EXPECT_EQ(done.ok(), !c.expected.empty()) << c.patch;
+        if (done.ok()) {
+            EXPECT_EQ(document, parsed(c.expected)) << c.patch;
+        }
+    }
+}
+
+TEST(StrategicPatch, MergesByKeyAndObeysDirectives) {
+    const PatchCase cases[] = {
+        {R"({"spec":{"containers":[{"name":"a","image":"x"},{"name":"b","image":"y"}]}})",
+         R"({"spec":{"containers":[{"name":"b","image":"z"},{"name":"c","image":"w"}]}})",
+         R"({"spec":{"containers":[{"name":"a","image":"x"},{"name":"b","image":"z"},{"name":"c","image":"w"}]}})"},
+        {R"({"spec":{"containers":[{"name":"a"},{"name":"b"}]}})",
+         R"({"spec":{"containers":[{"$patch":"delete","name":"a"}]}})", R"({"spec":{"containers":[{"name":"b"}]}})"},
+        {R"({"spec":{"containers":[{"name":"a"},{"name":"b"}]}})",
+         R"({"spec":{"containers":[{"name":"c"},{"$patch":"replace"}]}})", R"({"spec":{"containers":[{"name":"c"}]}})"},
+        {R"({"spec":{"containers":[{"name":"a"},{"name":"b"}]}})",
+         R"({"spec":{"$setElementOrder/containers":[{"name":"b"},{"name":"a"}]}})",
+         R"({"spec":{"containers":[{"name":"b"},{"name":"a"}]}})"},
+        {R"({"metadata":{"finalizers":["a","b","c"]}})",
+         R"({"metadata":{"$deleteFromPrimitiveList/finalizers":["b"],"finalizers":["d"]}})",
+         R"({"metadata":{"finalizers":["d","a","c"]}})"},
+        {R"({"spec":{"tolerations":[{"key":"a"}]}})", R"({"spec":{"tolerations":[{"key":"b"}]}})",
+         R"({"spec":{"tolerations":[{"key":"b"}]}})"},
+        {R"({"spec":{"nodeSelector":{"a":"1"}}})", R"({"spec":{"nodeSelector":{"$patch":"replace","b":"2"}}})",
+         R"({"spec":{"nodeSelector":{"b":"2"}}})"},
+        {R"({"metadata":{"labels":{"a":"1"}}})", R"({"metadata":{"labels":{"a":null,"b":"2"}}})",
+         R"({"metadata":{"labels":{"b":"2"}}})"},
+        {R"({"spec":{"volumes":[{"name":"v","emptyDir":{}}]}})",
+         R"({"spec":{"volumes":[{"$retainKeys":["name","hostPath"],"name":"v","hostPath":{"path":"/x"}}]}})",
+         R"({"spec":{"volumes":[{"name":"v","hostPath":{"path":"/x"}}]}})"},
+        {R"({"spec":{"containers":[{"name":"a"}]}})", R"({"spec":{"containers":[{"image":"x"}]}})", ""},
+        {R"({"spec":{"containers":[{"name":"a"}]}})", R"({"spec":{"$patch":"explode"}})", ""},
+    };
+    for (const auto& c : cases) {
+        Json document = parsed(c.document);
+        const Status done = apply_strategic_patch(document, parsed(c.patch), *kinds().of("v1", "Pod")->type);
+        EXPECT_EQ(done.ok(), !c.expected.empty()) << c.patch << (done.ok() ? "" : done.error().message);
+        if (done.ok()) {
+            EXPECT_EQ(document, parsed(c.expected)) << base::to_text(document);
+        }
+    }
+}
+
+// Each line: what k8s.io/apimachinery's strategicpatch makes of a random object and patch (tools/kinds, oracle patch).
+TEST(StrategicPatch, AgreesWithKubernetes) {
+    std::ifstream in("src/model/kinds/testdata/strategic.jsonl");
+    ASSERT_TRUE(in);
+    size_t count = 0;
+    for (std::string line; std::getline(in, line); ++count) {
+        const Json c = parsed(line);
+        Json document = c.at("document");
+        const Kind* kind =
+            kinds().of(base::find_string(document, {"apiVersion"}), base::find_string(document, {"kind"}));
+        ASSERT_NE(kind, nullptr) << line;
+        const Status done = apply_strategic_patch(document, c.at("patch"), *kind->type);
+        const Json* expected = c.get_object().if_contains("expected");
+        EXPECT_EQ(done.ok(), expected != nullptr) << line << (done.ok() ? "" : done.error().message);
+        if (done.ok() && expected != nullptr) {
+            EXPECT_EQ(drop_nulls(document), drop_nulls(*expected)) << line;
+        }
+    }
+    EXPECT_GE(count, 200U);
+}
+
+}  // namespace
+}  // namespace berth::model
