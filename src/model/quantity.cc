@@ -16,9 +16,8 @@ using base::bad_request;
 
 constexpr int32_t kNano = -9;
 constexpr int128 kMax = static_cast<int128>(~static_cast<uint128>(0) >> 1);
-// Exponents end here, far from where int32 does; a larger value becomes the largest one that prints and reads back.
+// Exponents end here, well inside int32, so that the largest value still prints and reads back.
 constexpr int32_t kMaxScale = 2'000'000'000;
-constexpr int128 kHuge = (kMax / 10 - 1) * 10;
 constexpr int128 kMaxBinaryNanos = static_cast<int128>(std::numeric_limits<int64_t>::max()) * 1'000'000'000;
 
 struct Suffix {
@@ -79,7 +78,11 @@ bool read_suffix(std::string_view suffix, Parts& parts) {
     return true;
 }
 
-// Kubernetes reads a missing number as 0 ("Ki", "+"), except before an exponent below nano.
+// Kubernetes reads a missing number as 0 ("Ki", "+"), but not before an exponent below nano nor before Pi and Ei.
+bool needs_digits(const Parts& parts) {
+    return parts.format == Format::BinarySI ? parts.exponent >= 50 : parts.exponent < kNano;
+}
+
 std::optional<Parts> take_apart(std::string_view text) {
     if (text.empty()) return std::nullopt;
     Parts parts;
@@ -94,7 +97,7 @@ std::optional<Parts> take_apart(std::string_view text) {
         parts.has_digits |= !parts.fraction.empty();
     }
     if (!read_suffix(text, parts)) return std::nullopt;
-    if (!parts.has_digits && parts.exponent < kNano) return std::nullopt;
+    if (!parts.has_digits && needs_digits(parts)) return std::nullopt;
     return parts;
 }
 
@@ -121,7 +124,7 @@ Scaled normal(int128 mantissa, int64_t scale) {
         mantissa *= 10;
         --scale;
     }
-    if (scale > kMaxScale) return {kHuge, kMaxScale};
+    if (scale > kMaxScale) return {kMax, kMaxScale};
     return {mantissa, static_cast<int32_t>(scale)};
 }
 
@@ -136,13 +139,18 @@ Scaled from_decimal(const Parts& parts) {
 
     const auto count = static_cast<int64_t>(digits.size());
     const int64_t keep = std::clamp<int64_t>(count + exponent - kNano, 0, count);
+    const auto digit = [&digits](int64_t i) { return digits[static_cast<size_t>(i)] - '0'; };
     int128 mantissa = 0;
     int64_t used = 0;
-    for (; used < keep && mantissa <= (kMax - 9) / 10; ++used)
-        mantissa = mantissa * 10 + (digits[static_cast<size_t>(used)] - '0');
-    const bool rest = digits.find_first_not_of('0', static_cast<size_t>(used)) != std::string::npos;
+    for (; used < keep && mantissa <= (kMax - digit(used)) / 10; ++used) mantissa = mantissa * 10 + digit(used);
     exponent = keep == 0 ? kNano : exponent + count - used;
-    if (rest) ++mantissa;
+    if (digits.find_first_not_of('0', static_cast<size_t>(used)) != std::string::npos) {
+        if (mantissa == kMax) {
+            mantissa /= 10;
+            ++exponent;
+        }
+        ++mantissa;
+    }
     return normal(mantissa, exponent);
 }
 
@@ -239,9 +247,9 @@ std::string Quantity::text() const {
     if (mantissa_ == 0) return "0";
     const uint128 magnitude = magnitude_of(mantissa_);
     const std::string sign = mantissa_ < 0 ? "-" : "";
-    // Below 1Ki, with a fraction, or beyond 128 bits of nanos a binary suffix would not be exact.
+    // Below 1Ki and with a fraction a binary suffix would round; beyond 2^63-1 it would be capped when read again.
     const bool binary = format_ == Format::BinarySI && scale_ == kNano && magnitude % 1'000'000'000 == 0 &&
-                        magnitude / 1'000'000'000 >= 1024;
+                        magnitude / 1'000'000'000 >= 1024 && magnitude <= static_cast<uint128>(kMaxBinaryNanos);
     if (binary) return sign + binary_text(magnitude / 1'000'000'000);
     return sign + decimal_text(magnitude, scale_, format_);
 }
