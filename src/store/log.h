@@ -45,8 +45,9 @@ public:
     virtual ~Log() = default;
 
     virtual Extent extent() const = 0;
-    // Called once, before start().
-    virtual Status replay(const std::function<void(Change)>&) = 0;
+    // Called once, before start(). The visitor answers which record the change replaced, if any.
+    using Replay = std::function<RecordPtr(Change)>;
+    virtual Status replay(const Replay&) = 0;
     virtual void start(Sink&) = 0;
     // Called under the store's lock, in the order of revisions. Must not call the sink.
     virtual void append(EntryPtr) = 0;

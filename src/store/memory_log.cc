@@ -8,7 +8,7 @@ namespace {
 class MemoryLog : public Log {
 public:
     Extent extent() const override { return {}; }
-    Status replay(const std::function<void(Change)>&) override { return {}; }
+    Status replay(const Replay&) override { return {}; }
     void start(Sink& sink) override { sink_ = &sink; }
     void append(EntryPtr entry) override { appended_ = entry->revision; }
     void kick() override { sink_->durable(appended_); }

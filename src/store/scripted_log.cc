@@ -4,7 +4,7 @@
 
 namespace berth::store {
 
-Status ScriptedLog::replay(const std::function<void(Change)>& visit) {
+Status ScriptedLog::replay(const Replay& visit) {
     for (const EntryPtr& entry : disk_.entries) {
         for (const EventPtr& event : entry->events) {
             visit({event->record, event->type == Event::Type::Deleted});

@@ -20,7 +20,7 @@ public:
     explicit ScriptedLog(Disk& disk) : disk_(disk) {}
 
     Extent extent() const override { return {0, disk_.last}; }
-    Status replay(const std::function<void(Change)>&) override;
+    Status replay(const Replay&) override;
     void start(Sink& sink) override { sink_ = &sink; }
     void append(EntryPtr entry) override { waiting_.push_back(std::move(entry)); }
     void kick() override {}

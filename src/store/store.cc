@@ -29,20 +29,25 @@ Status Store::recover() {
     const auto now = options_.clock->now();
     const Log::Extent extent = log_->extent();
     floor_ = extent.floor;
-    TRY(log_->replay([&](Log::Change change) {
-        KindTable& kind = table(change.record->key.kind);
-        RecordPtr previous = kind.find(place_of(change.record->key));
-        if (change.record->revision <= floor_) {
-            change.deleted ? kind.erase(place_of(change.record->key)) : kind.put(std::move(change.record));
-        } else if (EventPtr event = event_of(std::move(change), std::move(previous))) {
-            kind.apply(std::move(event), now);
-        }
-    }));
+    TRY(log_->replay([&](Log::Change change) { return remember(std::move(change), now); }));
     durable_ = accepted_ = extent.last;
     for (const auto& [name, kind] : tables_) recovered_.objects += kind->size();
     recovered_.revision = durable_;
     trim(now);
     return {};
+}
+
+RecordPtr Store::remember(Log::Change change, base::Instant now) {
+    KindTable& kind = table(change.record->key.kind);
+    RecordPtr previous = kind.find(place_of(change.record->key));
+    if (change.record->revision > floor_) {
+        if (EventPtr event = event_of(std::move(change), previous)) kind.apply(std::move(event), now);
+    } else if (change.deleted) {
+        kind.erase(place_of(change.record->key));
+    } else {
+        kind.put(std::move(change.record));
+    }
+    return previous;
 }
 
 KindTable& Store::table(const std::string& kind) {

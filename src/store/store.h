@@ -112,6 +112,7 @@ private:
 
     Store(std::unique_ptr<Log> log, Options options);
     Status recover();
+    RecordPtr remember(Log::Change, base::Instant now);
 
     void durable(Revision up_to) override;
     void failed(Error) override;

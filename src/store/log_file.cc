@@ -1,0 +1,242 @@
+#include "store/log_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "store/log_row.h"
+
+namespace berth::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The write-ahead log is copied into the file when it has this many pages of 4 KiB.
+constexpr int kCheckpointPages = 1000;
+// It is kept at its full size, filled with zeros, from the start: an fsync that overwrites is about half as long as one
+// that also makes the file longer. SQLite takes zeros for an empty log.
+constexpr size_t kWalBytes = 6 << 20;
+
+Status make_file(const DataDir& dir, const std::string& vfs) {
+    std::error_code ignored;
+    fs::remove(dir.unfinished(), ignored);
+    fs::remove(dir.unfinished() + "-journal", ignored);
+    {
+        auto database = TRY(Database::open(dir.unfinished(), Database::Mode::Create, vfs));
+        if (chmod(dir.unfinished().c_str(), 0600) != 0) return system_error("chmod " + dir.unfinished());
+        TRY(database.execute("PRAGMA synchronous = FULL"));
+        TRY(make_tables(database));
+    }
+    TRY(sync_path(dir.unfinished()));
+    return rename_durably(dir.unfinished(), dir.file());
+}
+
+// Only a directory that never had a store gets a new one.
+Status make_if_new(const DataDir& dir, const std::string& vfs) {
+    if (fs::exists(dir.restoring())) {
+        return base::conflict(
+            fmt::format("a restore into {} was interrupted: run 'berth store restore' again with --force", dir.path));
+    }
+    if (fs::exists(dir.file())) {
+        if (fs::file_size(dir.file()) == 0) return base::invalid("it is empty");
+        return {};
+    }
+    if (fs::exists(dir.wal()) && fs::file_size(dir.wal()) > 0) {
+        return base::invalid(fmt::format("it is missing, but its write-ahead log {} is there", dir.wal()));
+    }
+    return make_file(dir, vfs);
+}
+
+Status fill_wal(const std::string& path) {
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (fd < 0) return system_error("open " + path);
+    struct stat info = {};
+    Status filled;
+    if (fstat(fd, &info) == 0 && static_cast<size_t>(info.st_size) < kWalBytes) {
+        const std::string zeros(kWalBytes - static_cast<size_t>(info.st_size), '\0');
+        if (::write(fd, zeros.data(), zeros.size()) != static_cast<ssize_t>(zeros.size()) || fsync(fd) != 0) {
+            filled = system_error("write " + path);
+        }
+    }
+    ::close(fd);
+    return filled;
+}
+
+Log::Change change_of(const LogRow& row) {
+    auto record = std::make_shared<Record>();
+    record->key = {std::string(row.kind), std::string(row.ns), std::string(row.name)};
+    record->uid = row.uid;
+    record->created = static_cast<Revision>(row.created);
+    record->revision = revision_of(row.id);
+    record->part = part_of(row.id);
+    if (row.object) record->bytes = std::make_shared<const std::string>(*row.object);
+    return {std::move(record), row.object == nullptr};
+}
+
+}  // namespace
+
+Error LogFile::damaged(const Error& cause) const {
+    if (cause.reason != Reason::Invalid) return cause;
+    return base::invalid(fmt::format(
+        "the store {} is damaged: {}. Nothing was changed. 'berth store check' says more; 'berth store restore' puts a "
+        "backup in its place and keeps this file",
+        path_, cause.message));
+}
+
+Result<std::unique_ptr<LogFile>> LogFile::open(const DataDir& dir, const std::string& vfs) {
+    std::unique_ptr<LogFile> file(new LogFile(dir.file()));
+    const auto opened = [&]() -> Status {
+        TRY(make_if_new(dir, vfs));
+        file->database_ = TRY(Database::open(dir.file(), Database::Mode::Write, vfs));
+        TRY(recognise(file->database_, dir.file()));
+        TRY(
+            file->database_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
+                                    "PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -4096"));
+        TRY(fill_wal(dir.wal()));
+        TRY(upgrade(file->database_));
+        TRY(file->load_state());
+        return file->prepare_writes();
+    }();
+    if (!opened) return file->damaged(opened.error());
+    return file;
+}
+
+Result<std::unique_ptr<LogFile>> LogFile::open_to_read(const std::string& path) {
+    std::unique_ptr<LogFile> file(new LogFile(path));
+    const auto opened = [&]() -> Status {
+        if (!fs::exists(path)) return base::not_found(fmt::format("there is no store {}", path));
+        if (fs::file_size(path) == 0) return base::invalid("it is empty");
+        file->database_ = TRY(Database::open(path, Database::Mode::Read));
+        TRY(recognise(file->database_, path));
+        TRY(file->database_.execute("BEGIN"));
+        return file->load_state();
+    }();
+    if (!opened) return file->damaged(opened.error());
+    return file;
+}
+
+Status LogFile::load_state() {
+    const int64_t format = TRY(database_.number("PRAGMA user_version"));
+    auto state = TRY(database_.prepare(format < 2 ? "SELECT last, floor, 0, 0 FROM state"
+                                                  : "SELECT last, floor, rows, sum FROM state"));
+    if (!TRY(state.step())) return base::invalid("its state row is missing");
+    extent_ = {static_cast<Revision>(state.integer(1)), static_cast<Revision>(state.integer(0))};
+    tally_ = {state.integer(2), static_cast<uint64_t>(state.integer(3))};
+    return {};
+}
+
+Status LogFile::prepare_writes() {
+    begin_ = TRY(database_.prepare("BEGIN IMMEDIATE"));
+    commit_ = TRY(database_.prepare("COMMIT"));
+    insert_ = TRY(database_.prepare("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?)"));
+    delete_ = TRY(database_.prepare("DELETE FROM log WHERE id = ? RETURNING sum"));
+    save_ = TRY(database_.prepare("UPDATE state SET last = ?, floor = ?, rows = ?, sum = ?"));
+    int keep = 1;
+    sqlite3_file_control(database_.handle(), nullptr, SQLITE_FCNTL_PERSIST_WAL, &keep);
+    sqlite3_wal_hook(
+        database_.handle(),
+        [](void* self, sqlite3*, const char*, int pages) {
+            static_cast<LogFile*>(self)->wal_pages_ = pages;
+            return SQLITE_OK;
+        },
+        this);
+    return {};
+}
+
+Status LogFile::replay(const Log::Replay& visit) {
+    const auto replayed = [&]() -> Status {
+        auto rows = TRY(database_.prepare("SELECT id, kind, ns, name, uid, created, object, sum FROM log ORDER BY id"));
+        Tally found;
+        while (TRY(rows.step())) {
+            const std::string_view object = rows.text(6);
+            LogRow row{rows.integer(0),
+                       rows.text(1),
+                       rows.text(2),
+                       rows.text(3),
+                       rows.text(4),
+                       rows.integer(5),
+                       rows.is_null(6) ? nullptr : &object};
+            if (checksum(row) != rows.integer(7)) {
+                return base::invalid(
+                    fmt::format("the checksum of row {} ({} {}/{}) differs", row.id, row.kind, row.ns, row.name));
+            }
+            found.add(rows.integer(7));
+            visit(change_of(row));
+        }
+        if (found != tally_) {
+            return base::invalid(fmt::format("it should have {} rows and has {}, or others", tally_.rows, found.rows));
+        }
+        return {};
+    }();
+    if (!replayed) return damaged(replayed.error());
+    return {};
+}
+
+Status LogFile::insert(const Event& event) {
+    const Record& record = *event.record;
+    const std::string_view object = *record.bytes;
+    const bool gone = event.type == Event::Type::Deleted;
+    const LogRow row{row_id(record),          record.key.kind, record.key.ns,
+                     record.key.name,         record.uid,      static_cast<int64_t>(record.created),
+                     gone ? nullptr : &object};
+    const int64_t sum = checksum(row);
+    insert_.bind(1, row.id).bind(2, row.kind).bind(3, row.ns).bind(4, row.name).bind(5, row.uid).bind(6, row.created);
+    if (gone) {
+        insert_.bind_null(7);
+    } else {
+        insert_.bind(7, object);
+    }
+    insert_.bind(8, sum);
+    tally_.add(sum);
+    return insert_.run();
+}
+
+Status LogFile::save_state() {
+    return save_.bind(1, static_cast<int64_t>(extent_.last))
+        .bind(2, static_cast<int64_t>(extent_.floor))
+        .bind(3, tally_.rows)
+        .bind(4, static_cast<int64_t>(tally_.sum))
+        .run();
+}
+
+Status LogFile::write(std::span<const EntryPtr> entries) {
+    TRY(begin_.run());
+    for (const EntryPtr& entry : entries) {
+        for (const EventPtr& event : entry->events) TRY(insert(*event));
+    }
+    extent_.last = entries.back()->revision;
+    TRY(save_state());
+    return commit_.run();
+}
+
+Status LogFile::forget(std::span<const int64_t> ids, Revision floor) {
+    TRY(begin_.run());
+    for (const int64_t id : ids) {
+        delete_.bind(1, id);
+        if (!TRY(delete_.step())) return base::invalid(fmt::format("row {} of {} is missing", id, path_));
+        tally_.remove(delete_.integer(0));
+        TRY(delete_.run());
+    }
+    extent_.floor = floor;
+    TRY(save_state());
+    return commit_.run();
+}
+
+Status LogFile::checkpoint() {
+    if (wal_pages_ < kCheckpointPages) return {};
+    wal_pages_ = 0;
+    const int code =
+        sqlite3_wal_checkpoint_v2(database_.handle(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+    // Busy: somebody reads (a backup); the next commit counts the pages again.
+    if (code != SQLITE_OK && (code & 0xff) != SQLITE_BUSY) return sqlite_error(database_.handle(), code);
+    return {};
+}
+
+void LogFile::abandon() {
+    sqlite3_db_config(database_.handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+}
+
+}  // namespace berth::store

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "store/data_dir.h"
+#include "store/log.h"
+#include "store/log_format.h"
+#include "store/sqlite.h"
+
+namespace berth::store {
+
+// The rows of a log in a SQLite file. One thread at a time; no decisions about when. After an Error from a writing
+// function the file must not be written any more: abandon() it.
+class LogFile {
+public:
+    // Makes, recognises, upgrades. Errors say which file and what to do about it.
+    static Result<std::unique_ptr<LogFile>> open(const DataDir&, const std::string& vfs);
+    // For looking only, whatever the format; also a backup, also while a server writes.
+    static Result<std::unique_ptr<LogFile>> open_to_read(const std::string& path);
+
+    Log::Extent extent() const { return extent_; }
+    const Tally& tally() const { return tally_; }
+    Database& database() { return database_; }
+
+    // Every row in order; refuses a row whose checksum differs, or a file that lost one.
+    Status replay(const Log::Replay&);
+    // Durable, all or none, when it returns.
+    Status write(std::span<const EntryPtr>);
+    // Deletes superseded rows; the history then begins at `floor`.
+    Status forget(std::span<const int64_t> ids, Revision floor);
+    // Moves SQLite's write-ahead log into the file when it has grown enough.
+    Status checkpoint();
+    // Closing will write nothing.
+    void abandon();
+
+private:
+    explicit LogFile(std::string path) : path_(std::move(path)) {}
+    Status load_state();
+    Status prepare_writes();
+    Status insert(const Event&);
+    Status save_state();
+    Error damaged(const Error& cause) const;
+
+    std::string path_;
+    Database database_;
+    Log::Extent extent_;
+    Tally tally_;
+    Statement begin_;
+    Statement commit_;
+    Statement insert_;
+    Statement delete_;
+    Statement save_;
+    int wal_pages_ = 0;  // set by SQLite's hook after each commit
+};
+
+}  // namespace berth::store

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "store/garbage.h"
+#include "store/log.h"
+
+namespace berth::store {
+
+struct SqliteOptions {
+    std::string data_dir;
+    KeepLimits keep = {};
+    std::string vfs = {};  // SQLite's name of a file system; tests put a failing one here
+};
+
+// A log in data_dir/store.db with a thread of its own. What was appended while the last batch was written becomes the
+// next batch: one fsync for all of them. Any failed write or fsync is final. Compaction runs on the same thread, a
+// small chunk at a time, when nothing waits (or when it has waited too long).
+Result<std::unique_ptr<Log>> sqlite_log(SqliteOptions);
+
+}  // namespace berth::store
