@@ -178,6 +178,20 @@ const Kind* Kinds::of(std::string_view api_version, std::string_view kind) const
     return nullptr;
 }
 
+const Type* Kinds::body_type(std::string_view api_version, std::string_view kind) const {
+    const Kind* known = of(api_version, kind);
+    if (known != nullptr) return known->type.get();
+    if (kind == "DeleteOptions") return types()->find("meta.v1.DeleteOptions");
+    for (const char* name :
+         {"policy/v1 Eviction policy.v1.Eviction", "autoscaling/v1 Scale autoscaling.v1.Scale",
+          "authentication.k8s.io/v1 TokenRequest authentication.v1.TokenRequest", "v1 Status meta.v1.Status"}) {
+        std::string_view rest = name;
+        const bool same = text::word(rest) == api_version && text::word(rest) == kind;
+        if (same) return types()->find(text::word(rest));
+    }
+    return nullptr;
+}
+
 const Kinds& kinds() {
     static const Kinds all = parse_kinds(kKinds);
     return all;

@@ -80,6 +80,9 @@ public:
     const Kind* find(std::string_view group, std::string_view version, std::string_view plural) const;
     const Kind* of(std::string_view api_version, std::string_view kind) const;
 
+    // The type of a request body: of a kind, or one that only subresources and options use (Eviction, DeleteOptions).
+    const Type* body_type(std::string_view api_version, std::string_view kind) const;
+
     // In the order of the table: groups, then versions (the preferred one first), then kinds as declared.
     const std::vector<std::shared_ptr<const Kind>>& all() const { return kinds_; }
 
