@@ -6,6 +6,7 @@
 
 #include "app/commands.h"
 #include "cli/command.h"
+#include "cli/whatif.h"
 
 namespace {
 
@@ -15,6 +16,7 @@ namespace app = berth::app;
 // One line a subcommand, in the order of the help text.
 constexpr std::array kCommands{
     Command{"bench", "measure one workload in process", app::bench},
+    Command{"whatif", "schedule a dump of a cluster offline and say why", berth::cli::whatif},
     Command{"version", "print the version", app::version},
 };
 

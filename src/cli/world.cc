@@ -1,0 +1,251 @@
+#include "cli/world.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "model/node.h"
+
+namespace berth::cli {
+namespace {
+
+// The sizes a person speaks of: without the pod slot.
+model::Resources without_slot(model::Resources amounts) {
+    amounts.erase(model::kPods);
+    return amounts;
+}
+
+// What owners hold of what was reserved: their requests, limited to the reserved names and amounts.
+model::Resources limited(const model::Resources& charged, const model::Resources& reserved) {
+    model::Resources out;
+    reserved.for_each([&](model::ResourceId id, int64_t amount) {
+        if (id != model::kPods && charged.has(id)) out.set(id, std::min(amount, charged.get(id)));
+    });
+    return out;
+}
+
+void fill(Outcome& outcome, const sched::Verdict& verdict, const ledger::Ledger& ledger) {
+    for (size_t i = 0; i < verdict.feasible.size(); ++i) {
+        const std::string name(ledger.name(verdict.feasible[i]));
+        outcome.feasible.push_back(name);
+        outcome.scores[name] = verdict.scores[i];
+    }
+    std::sort(outcome.feasible.begin(), outcome.feasible.end());
+    for (ledger::Row row = 0; row < ledger.rows(); ++row) {
+        if (!ledger.alive(row)) continue;
+        if (const auto* refusal = verdict.strikes.why(row))
+            outcome.rejected[std::string(ledger.name(row))] = refusal->reasons;
+    }
+    if (verdict.chosen == ledger::kNoRow) {
+        outcome.message = sched::diagnosis(verdict.strikes, ledger);
+    } else {
+        outcome.node = ledger.name(verdict.chosen);
+    }
+}
+
+}  // namespace
+
+// One pending object in the queue: highest priority first, then the oldest, then the first that came.
+struct World::Entrant {
+    int32_t priority;
+    base::Time created;
+    uint64_t arrival;
+    bool is_reservation;
+    std::string key;
+    auto rank() const { return std::tuple(-static_cast<int64_t>(priority), created, arrival); }
+};
+
+Result<bool> World::put(const Json& object) {
+    const std::string_view kind = base::find_string(object, {"kind"});
+    const std::string name(base::find_string(object, {"metadata", "name"}));
+    base::JsonParser parser;
+    const std::string text = base::to_text(object);
+    const JsonView view = TRY(parser.parse(text));
+    if (kind == "Node") {
+        auto node = TRY(model::read_node(view));
+        ledger_.put(std::make_shared<model::Node>(std::move(node)));
+        return true;
+    }
+    const auto spoiled = [&](bool is_reservation, const Error& error) {
+        const auto ns = base::find_string(object, {"metadata", "namespace"});
+        broken_.push_back(
+            {is_reservation, is_reservation ? "" : std::string(ns.empty() ? "default" : ns), name, error.message});
+    };
+    if (kind == "Pod") {
+        auto pod = model::read_pod(view);
+        if (pod) {
+            TRY(put_pod(std::move(*pod)));
+        } else {
+            spoiled(false, pod.error());
+        }
+        return true;
+    }
+    if (kind == "Reservation") {
+        auto reservation = model::read_reservation(view);
+        if (reservation) {
+            TRY(put_reservation(std::move(*reservation)));
+        } else {
+            spoiled(true, reservation.error());
+        }
+        return true;
+    }
+    return false;
+}
+
+Status World::put_pod(model::Pod pod) {
+    const std::string key = pod.meta.full_name();
+    const auto [order, fresh] = order_.emplace("pod/" + key, arrivals_);
+    if (fresh) ++arrivals_;
+    if (pod.meta.uid.empty()) pod.meta.uid = fmt::format("pod-{}", order->second);
+    if (pod.meta.created == base::Time{}) pod.meta.created = now_;
+    ledger_.put(pod);
+    pods_.insert_or_assign(key, std::move(pod));
+    return {};
+}
+
+Status World::put_reservation(model::Reservation reservation) {
+    const std::string key = reservation.meta.name;
+    const auto [order, fresh] = order_.emplace("reservation/" + key, arrivals_);
+    if (fresh) ++arrivals_;
+    if (reservation.meta.uid.empty()) reservation.meta.uid = fmt::format("reservation-{}", order->second);
+    if (reservation.meta.created == base::Time{}) reservation.meta.created = now_;
+    auto object = std::make_shared<const model::Reservation>(std::move(reservation));
+    ledger_.put(object);
+    Held held{object,
+              {key, object->phase, object->node, without_slot(object->allocatable), {}, object->current_owners}};
+    reservations_.insert_or_assign(key, std::move(held));
+    return {};
+}
+
+void World::remove(std::string_view kind, std::string_view ns, std::string_view name) {
+    const std::string key = ns.empty() ? std::string(name) : fmt::format("{}/{}", ns, name);
+    if (kind == "Node") ledger_.remove_node(name);
+    if (const auto pod = pods_.find(key); kind == "Pod" && pod != pods_.end()) {
+        ledger_.remove_pod(pod->second.meta.uid);
+        pods_.erase(pod);
+    }
+    if (const auto held = reservations_.find(name); kind == "Reservation" && held != reservations_.end()) {
+        ledger_.remove_reservation(held->second.object->meta.uid);
+        reservations_.erase(held);
+    }
+}
+
+void World::advance_to(base::Time now) {
+    now_ = now;
+}
+
+void World::expire() {
+    for (auto& [name, held] : reservations_) {
+        const auto end = held.object->end();
+        if (model::is_final(held.state.phase) || !end || *end > now_) continue;
+        sync(held);
+        held.state.phase = model::ReservationPhase::Failed;
+        ledger_.finish(ledger_.find_reservation(held.object->meta.uid));
+    }
+}
+
+std::vector<World::Entrant> World::entrants() const {
+    std::vector<Entrant> all;
+    for (const auto& [key, pod] : pods_) {
+        if (ledger_.find_pod(pod.meta.uid) != ledger::kNone || pod.terminal() || pod.meta.deleted) continue;
+        all.push_back({pod.spec->priority, pod.meta.created, order_.find("pod/" + key)->second, false, key});
+    }
+    for (const auto& [key, held] : reservations_) {
+        if (held.state.phase != model::ReservationPhase::Pending) continue;
+        const auto& object = *held.object;
+        all.push_back(
+            {object.spec->priority, object.meta.created, order_.find("reservation/" + key)->second, true, key});
+    }
+    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.rank() < b.rank(); });
+    return all;
+}
+
+std::vector<Outcome> World::settle() {
+    expire();
+    std::vector<Outcome> outcomes;
+    for (const auto& broken : broken_) {
+        Outcome outcome;
+        outcome.is_reservation = broken.is_reservation;
+        outcome.ns = broken.ns;
+        outcome.name = broken.name;
+        outcome.error = broken.error;
+        outcomes.push_back(std::move(outcome));
+    }
+    broken_.clear();
+    for (const auto& entrant : entrants()) {
+        outcomes.push_back(entrant.is_reservation ? place_reservation(reservations_.find(entrant.key)->second)
+                                                  : place_pod(pods_.find(entrant.key)->second));
+    }
+    return outcomes;
+}
+
+Outcome World::place_pod(const model::Pod& pod) {
+    Outcome outcome;
+    outcome.ns = pod.meta.ns;
+    outcome.name = pod.meta.name;
+    if (!pod.gates.empty()) {
+        outcome.error = "Scheduling is blocked due to non-empty scheduling gates";
+        return outcome;
+    }
+    const sched::Ask ask = sched::ask_for(pod, ledger_);
+    const sched::Verdict verdict = sched::decide(ask, ledger_, sched::default_profile());
+    fill(outcome, verdict, ledger_);
+    if (verdict.chosen == ledger::kNoRow) return outcome;
+    std::vector<ledger::Charge> charges;
+    const sched::Credit* credit = ask.credit(verdict.chosen);
+    if (credit) {
+        charges.push_back({credit->matched.front(), pod.spec->requests});
+        outcome.reservation = ledger_.reservation(credit->matched.front()).object->meta.name;
+    }
+    ledger_.assume(pod, verdict.chosen, std::move(charges));
+    if (!outcome.reservation.empty()) sync(reservations_.find(outcome.reservation)->second);
+    return outcome;
+}
+
+Outcome World::place_reservation(Held& held) {
+    Outcome outcome;
+    outcome.is_reservation = true;
+    outcome.name = held.object->meta.name;
+    const sched::Verdict verdict = sched::decide(sched::ask_for(*held.object), ledger_, sched::default_profile());
+    fill(outcome, verdict, ledger_);
+    if (verdict.chosen == ledger::kNoRow) return outcome;
+    ledger_.assume_reservation(ledger_.find_reservation(held.object->meta.uid), verdict.chosen, false);
+    held.state.phase = model::ReservationPhase::Available;
+    held.state.node = outcome.node;
+    sync(held);
+    return outcome;
+}
+
+// Brings what is told about a reservation in line with the ledger; one that is used up becomes Succeeded.
+void World::sync(Held& held) {
+    const auto index = ledger_.find_reservation(held.object->meta.uid);
+    const auto& entry = ledger_.reservation(index);
+    if (!entry.live) return;
+    held.state.allocatable = without_slot(entry.allocatable);
+    held.state.allocated = limited(entry.charged, entry.allocatable);
+    held.state.owners.clear();
+    for (const auto owner : entry.owners) {
+        const auto& pod = ledger_.pod(owner);
+        held.state.owners.push_back({pod.ns, pod.name, pod.uid});
+    }
+    if (held.object->allocate_once && !entry.owners.empty()) {
+        held.state.phase = model::ReservationPhase::Succeeded;
+        ledger_.finish(index);
+    }
+}
+
+std::vector<Holding> World::holdings() const {
+    std::vector<Holding> out;
+    for (const auto& [name, held] : reservations_) out.push_back(held.state);
+    return out;
+}
+
+const ledger::PodEntry* World::find_pod(std::string_view ns, std::string_view name) const {
+    const auto found = pods_.find(fmt::format("{}/{}", ns, name));
+    if (found == pods_.end()) return nullptr;
+    const auto index = ledger_.find_pod(found->second.meta.uid);
+    return index == ledger::kNone ? nullptr : &ledger_.pod(index);
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "ledger/ledger.h"
+#include "model/pod.h"
+#include "model/reservation.h"
+#include "sched/decide.h"
+
+namespace berth::cli {
+
+// What happened to one pending object.
+struct Outcome {
+    bool is_reservation = false;
+    std::string ns;
+    std::string name;
+    std::string node;         // empty: not placed
+    std::string reservation;  // the one it draws from
+    std::map<std::string, model::Resources> charges;
+    std::vector<std::string> feasible;  // by name
+    std::map<std::string, int64_t> scores;
+    std::map<std::string, int64_t> reservation_scores;
+    std::map<std::string, std::vector<std::string>> rejected;
+    std::vector<std::string> victims;
+    std::string message;  // "0/3 nodes are available: ...", when it is not placed
+    std::string error;    // why it was not even tried
+};
+
+// Where a reservation stands.
+struct Holding {
+    std::string name;
+    model::ReservationPhase phase = model::ReservationPhase::Pending;
+    std::string node;
+    model::Resources allocatable;
+    model::Resources allocated;
+    std::vector<model::PodRef> owners;
+};
+
+// A cluster in memory, for whatif and for the scenarios: objects go in, settle() schedules what is pending in the
+// queue's order, each decision visible to the next.
+class World {
+public:
+    explicit World(base::Time now) : now_(now) {}
+
+    // Takes an object over, new or changed. False: the kind means nothing here. An Error harms that object alone.
+    Result<bool> put(const Json& object);
+    void remove(std::string_view kind, std::string_view ns, std::string_view name);
+    void advance_to(base::Time now);
+
+    std::vector<Outcome> settle();
+
+    std::vector<Holding> holdings() const;
+    // Where a pod is, and which reservation it draws from; nullptr: unknown or pending.
+    const ledger::PodEntry* find_pod(std::string_view ns, std::string_view name) const;
+    const ledger::Ledger& ledger() const { return ledger_; }
+
+private:
+    struct Broken {
+        bool is_reservation;
+        std::string ns, name, error;
+    };
+    struct Held {
+        std::shared_ptr<const model::Reservation> object;
+        Holding state;
+    };
+    struct Entrant;
+
+    Status put_pod(model::Pod pod);
+    Status put_reservation(model::Reservation reservation);
+    std::vector<Entrant> entrants() const;
+    Outcome place_pod(const model::Pod& pod);
+    Outcome place_reservation(Held& held);
+    void sync(Held& held);
+    void expire();
+
+    base::Time now_;
+    uint64_t arrivals_ = 0;
+    ledger::Ledger ledger_;
+    std::map<std::string, model::Pod, std::less<>> pods_;  // by namespace/name
+    std::map<std::string, uint64_t, std::less<>> order_;   // of arrival, by kind/namespace/name
+    std::map<std::string, Held, std::less<>> reservations_;
+    std::vector<Broken> broken_;
+};
+
+}  // namespace berth::cli
