@@ -76,7 +76,9 @@ private:
     void put(const Json& object) {
         const auto known = world_.put(object);
         EXPECT_TRUE(known) << (known ? "" : known.error().message);
-        if (known) EXPECT_TRUE(*known) << "unknown kind in " << base::to_text(object);
+        if (known) {
+            EXPECT_TRUE(*known) << "unknown kind in " << base::to_text(object);
+        }
     }
     void apply_table(const StoryTable& table) {
         for (const auto& row : table.rows) put(object_of(table.kind, row));
@@ -113,13 +115,20 @@ private:
         const auto ns = cell(row, "namespace").empty() ? "default" : cell(row, "namespace");
         const auto* pod = world_.find_pod(ns, cell(row, "pod"));
         const auto& outcome = last_[ns + "/" + cell(row, "pod")];
-        if (row.contains("node"))
+        if (row.contains("node")) {
             EXPECT_EQ(pod ? pod->node : "", cell(row, "node")) << outcome.message << outcome.error;
-        if (row.contains("reservation")) EXPECT_EQ(pod ? outcome.reservation : "", cell(row, "reservation"));
+        }
+        if (row.contains("reservation")) {
+            EXPECT_EQ(pod ? outcome.reservation : "", cell(row, "reservation"));
+        }
         if (row.contains("why")) expect_why(outcome, cell(row, "why"));
-        if (row.contains("victims")) EXPECT_EQ(joined(outcome.victims), cell(row, "victims"));
+        if (row.contains("victims")) {
+            EXPECT_EQ(joined(outcome.victims), cell(row, "victims"));
+        }
         for (const auto& [node, score] : outcome.scores) {
-            if (row.contains("score:" + node)) EXPECT_EQ(std::to_string(score), cell(row, "score:" + node));
+            if (row.contains("score:" + node)) {
+                EXPECT_EQ(std::to_string(score), cell(row, "score:" + node));
+            }
         }
     }
     static std::string joined(const std::vector<std::string>& texts) {
@@ -137,10 +146,18 @@ private:
     void expect_reservation(const StoryRow& row) {
         for (const auto& holding : world_.holdings()) {
             if (holding.name != cell(row, "reservation")) continue;
-            if (row.contains("phase")) EXPECT_EQ(model::name_of(holding.phase), cell(row, "phase"));
-            if (row.contains("node")) EXPECT_EQ(holding.node, cell(row, "node"));
-            if (row.contains("allocatable")) EXPECT_EQ(amounts(holding.allocatable), cell(row, "allocatable"));
-            if (row.contains("allocated")) EXPECT_EQ(amounts(holding.allocated), cell(row, "allocated"));
+            if (row.contains("phase")) {
+                EXPECT_EQ(model::name_of(holding.phase), cell(row, "phase"));
+            }
+            if (row.contains("node")) {
+                EXPECT_EQ(holding.node, cell(row, "node"));
+            }
+            if (row.contains("allocatable")) {
+                EXPECT_EQ(amounts(holding.allocatable), cell(row, "allocatable"));
+            }
+            if (row.contains("allocated")) {
+                EXPECT_EQ(amounts(holding.allocated), cell(row, "allocated"));
+            }
             if (row.contains("owners")) {
                 std::string owners;
                 for (const auto& owner : holding.owners) owners += (owners.empty() ? "" : ",") + owner.name;
