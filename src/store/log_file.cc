@@ -14,12 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The write-ahead log is copied into the file when it has this many pages of 4 KiB.
-constexpr int kCheckpointPages = 1000;
-// It is kept at its full size, filled with zeros, from the start: an fsync that overwrites is about half as long as one
-// that also makes the file longer. SQLite takes zeros for an empty log.
-constexpr size_t kWalBytes = 6 << 20;
-
 Status make_file(const DataDir& dir, const std::string& vfs) {
     std::error_code ignored;
     fs::remove(dir.unfinished(), ignored);
@@ -50,13 +44,13 @@ Status make_if_new(const DataDir& dir, const std::string& vfs) {
     return make_file(dir, vfs);
 }
 
-Status fill_wal(const std::string& path) {
+Status fill_wal(const std::string& path, size_t size) {
     const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (fd < 0) return system_error("open " + path);
     struct stat info = {};
     Status filled;
-    if (fstat(fd, &info) == 0 && static_cast<size_t>(info.st_size) < kWalBytes) {
-        const std::string zeros(kWalBytes - static_cast<size_t>(info.st_size), '\0');
+    if (fstat(fd, &info) == 0 && static_cast<size_t>(info.st_size) < size) {
+        const std::string zeros(size - static_cast<size_t>(info.st_size), '\0');
         if (::write(fd, zeros.data(), zeros.size()) != static_cast<ssize_t>(zeros.size()) || fsync(fd) != 0) {
             filled = system_error("write " + path);
         }
@@ -86,16 +80,16 @@ Error LogFile::damaged(const Error& cause) const {
         path_, cause.message));
 }
 
-Result<std::unique_ptr<LogFile>> LogFile::open(const DataDir& dir, const std::string& vfs) {
-    std::unique_ptr<LogFile> file(new LogFile(dir.file()));
+Result<std::unique_ptr<LogFile>> LogFile::open(const DataDir& dir, const FileTuning& tuning) {
+    std::unique_ptr<LogFile> file(new LogFile(dir.file(), tuning));
     const auto opened = [&]() -> Status {
-        TRY(make_if_new(dir, vfs));
-        file->database_ = TRY(Database::open(dir.file(), Database::Mode::Write, vfs));
+        TRY(make_if_new(dir, tuning.vfs));
+        file->database_ = TRY(Database::open(dir.file(), Database::Mode::Write, tuning.vfs));
         TRY(recognise(file->database_, dir.file()));
         TRY(
             file->database_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
                                     "PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -4096"));
-        TRY(fill_wal(dir.wal()));
+        TRY(fill_wal(dir.wal(), tuning.wal_bytes));
         TRY(upgrade(file->database_));
         TRY(file->load_state());
         return file->prepare_writes();
@@ -105,7 +99,7 @@ Result<std::unique_ptr<LogFile>> LogFile::open(const DataDir& dir, const std::st
 }
 
 Result<std::unique_ptr<LogFile>> LogFile::open_to_read(const std::string& path) {
-    std::unique_ptr<LogFile> file(new LogFile(path));
+    std::unique_ptr<LogFile> file(new LogFile(path, {}));
     const auto opened = [&]() -> Status {
         if (!fs::exists(path)) return base::not_found(fmt::format("there is no store {}", path));
         if (fs::file_size(path) == 0) return base::invalid("it is empty");
@@ -226,7 +220,7 @@ Status LogFile::forget(std::span<const int64_t> ids, Revision floor) {
 }
 
 Status LogFile::checkpoint() {
-    if (wal_pages_ < kCheckpointPages) return {};
+    if (wal_pages_ < tuning_.checkpoint_pages) return {};
     wal_pages_ = 0;
     const int code =
         sqlite3_wal_checkpoint_v2(database_.handle(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);

@@ -13,12 +13,21 @@
 
 namespace berth::store {
 
+struct FileTuning {
+    // SQLite's write-ahead log is copied into the file when it has this many pages of 4 KiB.
+    int checkpoint_pages = 1000;
+    // It is kept at this size, filled with zeros, from the start: an fsync that overwrites takes about half as long as
+    // one that also makes the file longer. SQLite takes zeros for an empty log.
+    size_t wal_bytes = 6 << 20;
+    std::string vfs = {};  // SQLite's name of a file system; tests put a failing one here
+};
+
 // The rows of a log in a SQLite file. One thread at a time; no decisions about when. After an Error from a writing
 // function the file must not be written any more: abandon() it.
 class LogFile {
 public:
     // Makes, recognises, upgrades. Errors say which file and what to do about it.
-    static Result<std::unique_ptr<LogFile>> open(const DataDir&, const std::string& vfs);
+    static Result<std::unique_ptr<LogFile>> open(const DataDir&, const FileTuning&);
     // For looking only, whatever the format; also a backup, also while a server writes.
     static Result<std::unique_ptr<LogFile>> open_to_read(const std::string& path);
 
@@ -38,7 +47,7 @@ public:
     void abandon();
 
 private:
-    explicit LogFile(std::string path) : path_(std::move(path)) {}
+    LogFile(std::string path, FileTuning tuning) : path_(std::move(path)), tuning_(std::move(tuning)) {}
     Status load_state();
     Status prepare_writes();
     Status insert(const Event&);
@@ -46,6 +55,7 @@ private:
     Error damaged(const Error& cause) const;
 
     std::string path_;
+    FileTuning tuning_;
     Database database_;
     Log::Extent extent_;
     Tally tally_;

@@ -141,7 +141,7 @@ Status SqliteLog::compact() {
 Result<std::unique_ptr<Log>> sqlite_log(SqliteOptions options) {
     const DataDir dir{options.data_dir};
     auto lock = TRY(DirLock::take(dir));
-    auto file = TRY(LogFile::open(dir, options.vfs));
+    auto file = TRY(LogFile::open(dir, options.tuning));
     return std::unique_ptr<Log>(std::make_unique<SqliteLog>(std::move(lock), std::move(file), options.keep));
 }
 

@@ -5,13 +5,14 @@
 
 #include "store/garbage.h"
 #include "store/log.h"
+#include "store/log_file.h"
 
 namespace berth::store {
 
 struct SqliteOptions {
     std::string data_dir;
     KeepLimits keep = {};
-    std::string vfs = {};  // SQLite's name of a file system; tests put a failing one here
+    FileTuning tuning = {};
 };
 
 // A log in data_dir/store.db with a thread of its own. What was appended while the last batch was written becomes the
