@@ -1,7 +1,7 @@
 // Prints src/model/kinds/types.tbl: the types of Kubernetes' API kinds as the struct tags and markers of k8s.io/api
 // state them. Names, types and numbers only.
 //
-//	go run . > ../../src/model/kinds/types.tbl
+//	tools/kinds/refresh
 package main
 
 import (

@@ -22,7 +22,8 @@ import (
 	"time"
 )
 
-// Test data made by Kubernetes' own code: "patch" and "protobuf" print one JSON object a line.
+// Test data made by Kubernetes' own code: "patch" and "protobuf" print one case a line,
+// "objects" random objects for tests/oracles/kubernetes.
 func runOracle(name string) {
 	out := bufio.NewWriter(os.Stdout)
 	defer out.Flush()
@@ -31,6 +32,8 @@ func runOracle(name string) {
 		patchCases(out)
 	case "protobuf":
 		protobufCases(out)
+	case "objects":
+		objects(out)
 	default:
 		panic("no oracle " + name)
 	}
@@ -59,6 +62,7 @@ func fillerOf(seed int64, nilChance float64, words ...string) *randfill.Filler {
 		func(v *intstr.IntOrString, c randfill.Continue) {
 			*v = pick(c.Rand, intstr.FromInt32(0), intstr.FromInt32(8080), intstr.FromString("25%"))
 		},
+		func(b *[]byte, c randfill.Continue) { *b = []byte(pick(c.Rand, "x", "yz")) },
 		func(r *runtime.RawExtension, c randfill.Continue) { r.Raw = []byte(`{"a":[1,"b"]}`) },
 		func(f *meta.FieldsV1, c randfill.Continue) { f.Raw = []byte(`{"f:metadata":{"f:labels":{}}}`) },
 		func(j *apiextensions.JSON, c randfill.Continue) {
@@ -233,6 +237,55 @@ func protobufCases(out *bufio.Writer) {
 			}
 			line := map[string]any{"body": base64.StdEncoding.EncodeToString([]byte(body.String())), "expected": withoutNulls(value)}
 			if text := must(json.Marshal(line)); len(text) < 12000 {
+				out.Write(append(text, '\n'))
+			}
+		}
+	}
+}
+
+var words = []string{"", "RollingUpdate", "ClientIP", "None", "LoadBalancer", "NodePort", "ClusterIP", "Container", "User", "True",
+	"False", "Running", "Ready", "Complete", "Failed", "Resource", "ExactCount", "InternalIP", "ReadWriteOnce", "Bound"}
+
+// Named string types take words that mean something to defaulting and printing.
+func meaningful(v reflect.Value, r *rand.Rand) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			meaningful(v.Elem(), r)
+		}
+	case reflect.Slice:
+		for i := 0; i < v.Len(); i++ {
+			meaningful(v.Index(i), r)
+		}
+	case reflect.Struct:
+		for i := 0; i < v.NumField(); i++ {
+			if v.Type().Field(i).IsExported() {
+				meaningful(v.Field(i), r)
+			}
+		}
+	case reflect.String:
+		if v.Type().PkgPath() != "" && v.CanSet() {
+			v.SetString(pick(r, words...))
+		}
+	}
+}
+
+func objects(out *bufio.Writer) {
+	for i, t := range rootTypes() {
+		switch packageName(t.PkgPath()) {
+		case "meta.v1", "metrics.v1beta1", "apiextensions.v1", "apiregistration.v1", "authentication.v1", "authorization.v1", "autoscaling.v1":
+			continue
+		}
+		for n := 0; n < 12; n++ {
+			seed := int64(i*100 + n)
+			f := fillerOf(seed, 0.45+0.04*float64(n), "a", "bc", "d:latest", "x/y:1")
+			v := reflect.New(t)
+			f.Fill(v.Interface())
+			meaningful(v, rand.New(rand.NewSource(seed)))
+			uniqueKeys(v)
+			obj := v.Interface().(runtime.Object)
+			obj.GetObjectKind().SetGroupVersionKind(apiVersionOf(t).WithKind(t.Name()))
+			if text := must(json.Marshal(obj)); len(text) < 3500 {
 				out.Write(append(text, '\n'))
 			}
 		}
