@@ -177,6 +177,7 @@ void Ledger::place(PodIndex index) {
     NodeEntry& entry = nodes_[pod.row];
     entry.pods.push_back(index);
     entry.ports.add(pod.spec->ports);
+    volumes_.enter({false, index}, pod.row, pod.spec);
     scoring_cpu_[pod.row] = saturating_add(scoring_cpu_[pod.row], pod.spec->scoring_cpu_milli);
     scoring_memory_[pod.row] = saturating_add(scoring_memory_[pod.row], pod.spec->scoring_memory);
     if (pod.charges.empty()) return add_used(pod.row, pod.spec->requests);
@@ -195,6 +196,7 @@ void Ledger::unplace(PodIndex index) {
     NodeEntry& entry = nodes_[row];
     erase_value(entry.pods, index);
     entry.ports.remove(pod.spec->ports);
+    volumes_.leave({false, index}, row);
     scoring_cpu_[row] = 0;
     scoring_memory_[row] = 0;
     for (const PodIndex other : entry.pods) {

@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "base/string_map.h"
+#include "ledger/budgets.h"
 #include "ledger/images.h"
 #include "ledger/ports.h"
+#include "ledger/volumes.h"
 #include "model/node.h"
 #include "model/pod.h"
 #include "model/reservation.h"
@@ -113,6 +115,10 @@ public:
     const std::vector<int64_t>& scoring_cpu() const { return scoring_cpu_; }
     const std::vector<int64_t>& scoring_memory() const { return scoring_memory_; }
     const Images& images() const { return images_; }
+    const Volumes& volumes() const { return volumes_; }
+    Volumes& volumes() { return volumes_; }
+    const Budgets& budgets() const { return budgets_; }
+    Budgets& budgets() { return budgets_; }
 
     const PodEntry& pod(PodIndex index) const { return pods_[index]; }
     PodIndex find_pod(std::string_view uid) const;
@@ -148,6 +154,8 @@ private:
     std::vector<int64_t> scoring_cpu_;
     std::vector<int64_t> scoring_memory_;
     Images images_;
+    Volumes volumes_;
+    Budgets budgets_;
 
     std::vector<PodEntry> pods_;
     std::vector<PodIndex> free_pods_;

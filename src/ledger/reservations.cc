@@ -35,6 +35,7 @@ void Ledger::hold(ReservationIndex index) {
     if (entry.row == kNoRow) return;
     nodes_[entry.row].reservations.push_back(index);
     nodes_[entry.row].ports.add(entry.object->spec->ports);
+    volumes_.enter({true, index}, entry.row, entry.object->spec);
     recompute_row(entry.row);
 }
 
@@ -44,6 +45,7 @@ void Ledger::release(ReservationIndex index) {
     if (entry.row == kNoRow) return;
     std::erase(nodes_[entry.row].reservations, index);
     nodes_[entry.row].ports.remove(entry.object->spec->ports);
+    volumes_.leave({true, index}, entry.row);
     recompute_row(entry.row);
 }
 

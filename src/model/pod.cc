@@ -114,6 +114,8 @@ Volume read_volume(const Reader& from, std::string_view pod_name) {
     const Reader csi = from["csi"];
     const Reader gce = from["gcePersistentDisk"];
     const Reader ebs = from["awsElasticBlockStore"];
+    const Reader azure = from["azureDisk"];
+    const Reader cinder = from["cinder"];
     const Reader iscsi = from["iscsi"];
     const Reader rbd = from["rbd"];
     const auto set = [&](VolumeKind kind, const Reader& source, std::string_view id) {
@@ -125,12 +127,19 @@ Volume read_volume(const Reader& from, std::string_view pod_name) {
         set(VolumeKind::Claim, claim, claim["claimName"].text());
     } else if (ephemeral.present()) {
         set(VolumeKind::Ephemeral, ephemeral, std::string(pod_name) + "-" + volume.name);
+        const Reader claim_template = ephemeral["volumeClaimTemplate"];
+        const Reader claim_spec = claim_template["spec"];
+        volume.extra = claim_spec["storageClassName"].text();
     } else if (csi.present()) {
         set(VolumeKind::Csi, csi, csi["driver"].text());
     } else if (gce.present()) {
         set(VolumeKind::GcePd, gce, gce["pdName"].text());
     } else if (ebs.present()) {
         set(VolumeKind::AwsEbs, ebs, ebs["volumeID"].text());
+    } else if (azure.present()) {
+        set(VolumeKind::AzureDisk, azure, azure["diskURI"].text());
+    } else if (cinder.present()) {
+        set(VolumeKind::Cinder, cinder, cinder["volumeID"].text());
     } else if (iscsi.present()) {
         set(VolumeKind::Iscsi, iscsi, iscsi["iqn"].text());
     } else if (rbd.present()) {

@@ -58,14 +58,14 @@ struct SpreadConstraint {
     bool operator==(const SpreadConstraint&) const = default;
 };
 
-enum class VolumeKind : uint8_t { Claim, Ephemeral, Csi, GcePd, AwsEbs, AzureDisk, Iscsi, Rbd, Other };
+enum class VolumeKind : uint8_t { Claim, Ephemeral, Csi, GcePd, AwsEbs, AzureDisk, Cinder, Iscsi, Rbd, Other };
 
 // A pod's volume, as far as placement cares.
 struct Volume {
     VolumeKind kind = VolumeKind::Other;
     std::string name;                // of the volume in the pod
     std::string id;                  // claim name, pd name, EBS volume id, disk name, iqn, rbd image, CSI driver
-    std::string extra;               // rbd: pool
+    std::string extra;               // rbd: pool; ephemeral: the storage class of its claim
     std::vector<std::string> hosts;  // rbd monitors, iscsi portals are ignored upstream
     bool read_only = false;
     bool operator==(const Volume&) const = default;
