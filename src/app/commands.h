@@ -7,6 +7,7 @@
 namespace berth::app {
 
 int bench(std::vector<std::string> words);
+int store(std::vector<std::string> words);
 int version(std::vector<std::string> words);
 
 }  // namespace berth::app

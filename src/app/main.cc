@@ -17,6 +17,7 @@ namespace app = berth::app;
 constexpr std::array kCommands{
     Command{"bench", "measure one workload in process", app::bench},
     Command{"whatif", "schedule a dump of a cluster offline and say why", berth::cli::whatif},
+    Command{"store", "back up, restore or check a data directory", app::store},
     Command{"version", "print the version", app::version},
 };
 

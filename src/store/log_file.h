@@ -32,9 +32,12 @@ public:
     static Result<std::unique_ptr<LogFile>> open_to_read(const std::string& path);
 
     Log::Extent extent() const { return extent_; }
-    const Tally& tally() const { return tally_; }
     Database& database() { return database_; }
 
+    // SQLite's own look at every page: "ok", or what is wrong.
+    Result<std::string> quick_check();
+    // The sentence for an operator whose file is damaged; other errors as they are.
+    Error damaged(const Error& cause) const;
     // Every row in order; refuses a row whose checksum differs, or a file that lost one.
     Status replay(const Log::Replay&);
     // Durable, all or none, when it returns.
@@ -52,13 +55,13 @@ private:
     Status prepare_writes();
     Status insert(const Event&);
     Status save_state();
-    Error damaged(const Error& cause) const;
 
     std::string path_;
     FileTuning tuning_;
     Database database_;
     Log::Extent extent_;
     Tally tally_;
+    bool tallied_ = true;  // format 1 was not
     Statement begin_;
     Statement commit_;
     Statement insert_;

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "store/backup.h"
 #include "store/sqlite.h"
 #include "store/temp_dir.h"
 #include "store/test_store.h"
@@ -171,6 +172,7 @@ TEST(SqliteLog, ANewerFormatIsRefusedAndAnOlderOneUpgraded) {
 
     run_sql(dir.path(),
             "ALTER TABLE state DROP COLUMN rows; ALTER TABLE state DROP COLUMN sum; PRAGMA user_version = 1");
+    EXPECT_EQ(check_store(dir.path())->objects, 9u) << "looking does not need an upgrade";
     {
         auto store = open(dir.path());
         EXPECT_EQ(store->recovered().objects, 9u);

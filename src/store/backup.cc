@@ -1,0 +1,159 @@
+#include "store/backup.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <set>
+
+#include "store/data_dir.h"
+#include "store/log_file.h"
+
+namespace berth::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Forgets the file when it is not finished.
+class Unfinished {
+public:
+    explicit Unfinished(std::string path) : path_(std::move(path)) {}
+    ~Unfinished() {
+        std::error_code ignored;
+        if (!done_) fs::remove(path_, ignored);
+    }
+    Unfinished(const Unfinished&) = delete;
+    Unfinished& operator=(const Unfinished&) = delete;
+    const std::string& path() const { return path_; }
+    Status finish(const std::string& name) {
+        TRY(sync_path(path_));
+        TRY(rename_durably(path_, name));
+        done_ = true;
+        return {};
+    }
+
+private:
+    std::string path_;
+    bool done_ = false;
+};
+
+// A copy as one plain file, without a write-ahead log beside it.
+Status copy_database(Database& from, const std::string& to) {
+    auto target = TRY(Database::open(to, Database::Mode::Create));
+    if (chmod(to.c_str(), 0600) != 0) return system_error("chmod " + to);
+    sqlite3_backup* copy = sqlite3_backup_init(target.handle(), "main", from.handle(), "main");
+    if (!copy) return sqlite_error(target.handle(), SQLITE_ERROR);
+    const int code = sqlite3_backup_step(copy, -1);
+    const int finished = sqlite3_backup_finish(copy);
+    if (code != SQLITE_DONE) return sqlite_error(target.handle(), code);
+    if (finished != SQLITE_OK) return sqlite_error(target.handle(), finished);
+    return target.execute("PRAGMA journal_mode = DELETE");
+}
+
+Status leap(const std::string& path) {
+    auto database = TRY(Database::open(path, Database::Mode::Write));
+    return database.execute(fmt::format("UPDATE state SET last = last + {0}, floor = last + {0}", kRestoreLeap));
+}
+
+Status remove_files(const DataDir& dir) {
+    std::error_code error;
+    for (const auto& path : {dir.wal(), dir.shm(), dir.file()}) {
+        fs::remove(path, error);
+        if (error) return base::internal(fmt::format("cannot remove {}: {}", path, error.message()));
+    }
+    return {};
+}
+
+// A second name for each file of the present store, so that it stays whole in a directory of its own.
+Status keep_replaced(const DataDir& dir) {
+    int number = 1;
+    while (fs::exists(fmt::format("{}/replaced-{}", dir.path, number))) ++number;
+    const DataDir kept{fmt::format("{}/replaced-{}", dir.path, number)};
+    std::error_code error;
+    fs::create_directory(kept.path, error);
+    for (const auto& [from, to] : {std::pair{dir.file(), kept.file()}, std::pair{dir.wal(), kept.wal()}}) {
+        if (!error && fs::exists(from)) fs::create_hard_link(from, to, error);
+    }
+    if (error) return base::internal(fmt::format("cannot keep the old store in {}: {}", kept.path, error.message()));
+    return sync_path(kept.path);
+}
+
+// While the marker is there nobody opens the store: between the first and the last step the directory holds parts of
+// two.
+Status swap_in(const DataDir& dir, Unfinished& fresh) {
+    const int marker = creat(dir.restoring().c_str(), 0600);
+    if (marker < 0) return system_error("create " + dir.restoring());
+    ::close(marker);
+    TRY(sync_path(dir.path));
+    TRY(remove_files(dir));
+    TRY(fresh.finish(dir.file()));
+    std::error_code error;
+    fs::remove(dir.restoring(), error);
+    if (error) return base::internal(fmt::format("cannot remove {}: {}", dir.restoring(), error.message()));
+    return sync_path(dir.path);
+}
+
+}  // namespace
+
+Result<Checked> check_file(const std::string& path) {
+    auto file = TRY(LogFile::open_to_read(path));
+    Checked checked;
+    checked.format = TRY(file->database().number("PRAGMA user_version"));
+    const std::string said = TRY(file->quick_check());
+    if (said != "ok") return file->damaged(base::invalid(said));
+    std::set<Key> keys;
+    TRY(file->replay([&](Log::Change change) {
+        ++checked.rows;
+        if (change.deleted) {
+            keys.erase(change.record->key);
+        } else {
+            keys.insert(change.record->key);
+        }
+        return RecordPtr();
+    }));
+    checked.objects = keys.size();
+    checked.revision = file->extent().last;
+    checked.floor = file->extent().floor;
+    return checked;
+}
+
+Result<Checked> check_store(const std::string& data_dir) {
+    return check_file(DataDir{data_dir}.file());
+}
+
+Result<Checked> back_up(const std::string& data_dir, const std::string& to) {
+    if (fs::exists(to)) return base::conflict(fmt::format("{} exists already: name a new file for the backup", to));
+    auto source = TRY(LogFile::open_to_read(DataDir{data_dir}.file()));
+    Unfinished copy(to + ".unfinished");
+    TRY(copy_database(source->database(), copy.path()));
+    Checked checked = TRY(check_file(copy.path()));
+    TRY(copy.finish(to));
+    return checked;
+}
+
+Result<Checked> restore(const std::string& from, const std::string& data_dir, RestoreOptions options) {
+    const DataDir dir{data_dir};
+    TRY(check_file(from));
+    const auto lock = TRY(DirLock::take(dir));
+    const bool occupied = fs::exists(dir.file()) || fs::exists(dir.restoring());
+    if (occupied && !options.force) {
+        return base::conflict(
+            fmt::format("{} holds a store already: --force replaces it and keeps the old one beside it", data_dir));
+    }
+    Unfinished fresh(dir.unfinished());
+    std::error_code ignored;
+    fs::remove(fresh.path(), ignored);
+    {
+        auto source = TRY(LogFile::open_to_read(from));
+        TRY(copy_database(source->database(), fresh.path()));
+    }
+    TRY(leap(fresh.path()));
+    Checked checked = TRY(check_file(fresh.path()));
+    if (occupied && !fs::exists(dir.restoring())) TRY(keep_replaced(dir));
+    TRY(swap_in(dir, fresh));
+    return checked;
+}
+
+}  // namespace berth::store

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "store/record.h"
+
+// What an operator does with a store's file while no Store, or somebody else's, is open.
+namespace berth::store {
+
+struct Checked {
+    int64_t format = 0;
+    size_t objects = 0;
+    int64_t rows = 0;
+    Revision revision = 0;
+    Revision floor = 0;  // watches can resume from here
+};
+
+// Reads every page and every row of a store's file or a backup. Also while a server uses it; changes nothing.
+Result<Checked> check_file(const std::string& path);
+// The file of a data directory.
+Result<Checked> check_store(const std::string& data_dir);
+
+// Copies a store, also one in use, into a new file that is whole or not there. Says what it holds.
+Result<Checked> back_up(const std::string& data_dir, const std::string& to);
+
+struct RestoreOptions {
+    bool force = false;  // replace the store that is there; it is kept in data_dir/replaced-N
+};
+// Puts a backup in place. Revisions go on kRestoreLeap above the backup's, so that none is given twice although the
+// ones after the backup are forgotten; every watch has to begin anew.
+Result<Checked> restore(const std::string& from, const std::string& data_dir, RestoreOptions);
+inline constexpr Revision kRestoreLeap = 1'000'000'000;
+
+}  // namespace berth::store
