@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "model/node_reservation.h"
 
 namespace berth::ledger {
 namespace {
@@ -98,7 +99,7 @@ void Ledger::put(std::shared_ptr<const model::Node> node) {
     }
     images_.add(*node);
     nodes_[row].node = std::move(node);
-    set_allocatable(row, nodes_[row].node->allocatable);
+    set_allocatable(row, model::view_of(*nodes_[row].node).allocatable);
     if (fresh) attach_orphans(nodes_[row].node->meta.name, row);
 }
 

@@ -122,9 +122,9 @@ void Ledger::remove_reservation(std::string_view uid) {
 }
 
 std::vector<Charge> Ledger::charges_of(const model::Pod& pod) const {
-    const auto link = model::read_allocated(pod.meta);
-    if (!link) return {};
-    const ReservationIndex index = find_reservation(link->uid);
+    const auto links = model::read_links(pod.meta.annotations);
+    if (!links || !links->allocated) return {};
+    const ReservationIndex index = find_reservation(links->allocated->uid);
     if (index == kNone || !reservations_[index].live || reservations_[index].object->node != pod.node) return {};
     return {{index, pod.spec->requests}};
 }

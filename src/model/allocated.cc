@@ -1,22 +1,62 @@
 #include "model/allocated.h"
 
-#include "base/json.h"
+#include <map>
+
+#include "model/annotation.h"
+#include "model/pod_resources.h"
 #include "model/reservation.h"
 
 namespace berth::model {
+namespace {
 
-std::optional<Allocated> read_allocated(const Meta& pod) {
-    const std::string* text = pod.annotations.find(kReservationAllocated);
-    if (!text) return std::nullopt;
-    const auto value = base::parse_json(*text);
-    if (!value) return std::nullopt;
-    Allocated link{std::string(base::find_string(*value, {"name"})), std::string(base::find_string(*value, {"uid"}))};
-    if (link.uid.empty()) return std::nullopt;
-    return link;
+std::string required_text(const Reader& from, std::string_view key) {
+    const Reader field = from[key];
+    if (field.text().empty()) field.wrong("is required");
+    return std::string(field.text());
+}
+
+}  // namespace
+
+Result<Links> read_links(const Labels& annotations) {
+    Links links;
+    if (annotations.empty()) return links;
+    if (const std::string* text = annotations.find(kReservationAllocated)) {
+        TRY(read_annotation(kReservationAllocated, *text, [&](const Reader& root) {
+            links.allocated = {std::string(root["name"].text()), required_text(root, "uid")};
+        }));
+    }
+    if (const std::string* text = annotations.find(kReservationDraws)) {
+        TRY(read_annotation(kReservationDraws, *text, [&](const Reader& root) {
+            root.each([&](const Reader& item) {
+                links.draws.push_back({std::string(item["name"].text()), required_text(item, "uid"),
+                                       read_resource_list(item["resources"])});
+            });
+        }));
+    }
+    return links;
 }
 
 std::string allocated_text(const Allocated& link) {
     return base::to_text(Json(JsonObject{{"name", link.name}, {"uid", link.uid}}));
+}
+
+JsonObject amounts_document(const Resources& amounts) {
+    std::map<std::string_view, std::string> sorted;
+    amounts.for_each([&](ResourceId id, int64_t amount) {
+        if (id != kPods) sorted.emplace(resource_name(id), quantity_text(id, amount));
+    });
+    JsonObject out;
+    for (const auto& [name, text] : sorted) out[name] = text;
+    return out;
+}
+
+std::string draws_text(const std::vector<Draw>& draws) {
+    JsonArray list;
+    for (const Draw& draw : draws) {
+        list.push_back(
+            JsonObject{{"name", draw.name}, {"uid", draw.uid}, {"resources", amounts_document(draw.amount)}});
+    }
+    return base::to_text(list);
 }
 
 }  // namespace berth::model

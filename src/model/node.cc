@@ -15,6 +15,7 @@ Result<Node> read_node(JsonView object) {
     const Reader status = root["status"];
     node.unschedulable = spec["unschedulable"].flag();
     node.taints = read_taints(spec["taints"]);
+    node.capacity = read_resource_list(status["capacity"]);
     const Reader allocatable = status["allocatable"];
     node.allocatable = read_resource_list(allocatable.present() ? allocatable : status["capacity"]);
     const Reader images = status["images"];

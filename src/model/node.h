@@ -17,6 +17,7 @@ struct NodeImage {
 
 struct Node {
     Meta meta;
+    Resources capacity;     // of the machine
     Resources allocatable;  // as the kubelet reports it; what a reservation annotation holds back is not taken off here
     std::vector<Taint> taints;
     std::vector<NodeImage> images;

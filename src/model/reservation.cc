@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
+#include "model/node_reservation.h"
 #include "model/pod_resources.h"
 #include "model/read_selectors.h"
 #include "model/reader.h"
+#include "model/reservation_affinity.h"
 #include "model/times.h"
 
 namespace berth::model {
@@ -93,6 +96,55 @@ ReservationPhase read_phase(const Reader& field) {
     return ReservationPhase::Pending;
 }
 
+ReservationCondition read_condition(const Reader& from) {
+    const auto text = [&](std::string_view key) { return std::string(from[key].text()); };
+    return {text("type"),
+            text("status"),
+            text("reason"),
+            text("message"),
+            read_time(from["lastProbeTime"]),
+            read_time(from["lastTransitionTime"])};
+}
+
+void read_status(const Reader& from, ReservationStatus& out) {
+    out.phase = read_phase(from["phase"]);
+    out.node = from["nodeName"].text();
+    out.allocatable = read_resource_list(from["allocatable"]);
+    out.allocated = read_resource_list(from["allocated"]);
+    const Reader current = from["currentOwners"];
+    current.each([&](const Reader& item) {
+        out.current_owners.push_back(
+            {std::string(item["namespace"].text()), std::string(item["name"].text()), std::string(item["uid"].text())});
+    });
+    const Reader conditions = from["conditions"];
+    conditions.each([&](const Reader& item) { out.conditions.push_back(read_condition(item)); });
+}
+
+// What labels and annotations of the object add; the first that cannot be understood ends up in `trouble`.
+void read_notes(Reservation& out, std::string& trouble) {
+    if (const std::string* order = out.meta.labels.find(kReservationOrder)) {
+        const auto [end, error] = std::from_chars(order->data(), order->data() + order->size(), out.order);
+        if (error != std::errc() || end != order->data() + order->size()) {
+            trouble = fmt::format("metadata.labels[{}]: must be an integer, but is \"{}\"", kReservationOrder, *order);
+        }
+    }
+    const auto note = [&](std::string_view key, auto read) {
+        const std::string* text = out.meta.annotations.find(key);
+        if (!text || !trouble.empty()) return;
+        if (const Status status = read(*text); !status) {
+            trouble = fmt::format("metadata.annotations[{}]: {}", key, status.error().message);
+        }
+    };
+    note(kRestrictedOptions, [&](const std::string& text) -> Status {
+        out.restricted = TRY(read_resource_names(kRestrictedOptions, text, "resources"));
+        return {};
+    });
+    note(kNodeReservation, [&](const std::string& text) -> Status {
+        out.held_back = TRY(read_held_back(text)).taken();
+        return {};
+    });
+}
+
 // The template's own priority, else the label's, else the highest.
 int32_t priority_of(const Reader& template_spec, const Labels& labels) {
     if (const Reader priority = template_spec["priority"]; priority.present()) {
@@ -104,19 +156,21 @@ int32_t priority_of(const Reader& template_spec, const Labels& labels) {
     return value;
 }
 
-std::shared_ptr<const PodSpec> read_template(const Reader& from, const Meta& meta) {
+std::shared_ptr<const PodSpec> read_template(const Reader& from, const Meta& meta, Labels& own_labels) {
     const Reader metadata = from["metadata"];
     const Reader spec = from["spec"];
     const Reader containers = spec["containers"];
     bool any = false;
     containers.each([&](const Reader&) { any = true; });
     if (!any) containers.wrong("needs at least one container");
-    Labels labels = read_labels(metadata["labels"]);
+    own_labels = read_labels(metadata["labels"]);
+    Labels labels = own_labels;
     for (const auto& [key, value] : meta.labels) labels.set(key, value);
     const auto ns = metadata["namespace"].text();
+    const int32_t priority = priority_of(spec, labels);
     auto out =
         read_pod_spec(spec, spec["no status"], meta.name, std::string(ns.empty() ? "default" : ns), std::move(labels));
-    out.priority = priority_of(spec, meta.labels);
+    out.priority = priority;
     out.never_preempts = true;
     return std::make_shared<PodSpec>(std::move(out));
 }
@@ -131,6 +185,19 @@ bool matches(const ReservationOwner& owner, const Pod& pod) {
     if (owner.object && !matches_object(*owner.object, pod.meta)) return false;
     if (owner.controller && !matches_controller(*owner.controller, pod)) return false;
     return !owner.labels || owner.labels->matches(pod.meta.labels);
+}
+
+bool same_purpose(const Reservation& a, const Reservation& b) {
+    if (a.owners != b.owners || a.template_labels != b.template_labels) return false;
+    PodSpec other = *b.spec;
+    other.labels = a.spec->labels;
+    other.priority = a.spec->priority;
+    return *a.spec == other;
+}
+
+bool Reservation::restricts(ResourceId id) const {
+    if (id == kPods) return false;
+    return restricted.empty() || std::binary_search(restricted.begin(), restricted.end(), id);
 }
 
 std::optional<base::Time> Reservation::end() const {
@@ -150,7 +217,7 @@ Result<Reservation> read_reservation(JsonView object) {
     const Reader status = root["status"];
     const Reader from = spec["template"];
     if (!from.present()) from.wrong("is required");
-    out.spec = read_template(from, out.meta);
+    out.spec = read_template(from, out.meta, out.template_labels);
     const Reader owners = spec["owners"];
     owners.each([&](const Reader& item) { out.owners.push_back(read_owner(item)); });
     if (out.owners.empty()) owners.wrong("needs at least one owner");
@@ -160,17 +227,12 @@ Result<Reservation> read_reservation(JsonView object) {
     out.unschedulable = spec["unschedulable"].flag();
     out.policy = read_policy(spec["allocatePolicy"]);
     out.taints = read_taints(spec["taints"]);
-    out.phase = read_phase(status["phase"]);
-    out.node = status["nodeName"].text();
-    out.allocatable = read_resource_list(status["allocatable"]);
-    const Reader current = status["currentOwners"];
-    current.each([&](const Reader& item) {
-        out.current_owners.push_back(
-            {std::string(item["namespace"].text()), std::string(item["name"].text()), std::string(item["uid"].text())});
-    });
-    const std::string_view order = out.meta.labels.get(kReservationOrder);
-    std::from_chars(order.data(), order.data() + order.size(), out.order);
-    if (!trouble.empty()) return base::invalid("Reservation \"" + out.meta.name + "\": " + trouble);
+    read_status(status, out);
+    if (trouble.empty()) read_notes(out, trouble);
+    if (trouble.empty()) return out;
+    if (!out.live() || out.node.empty()) return base::invalid("Reservation \"" + out.meta.name + "\": " + trouble);
+    out.fault = trouble;
+    out.allocatable.max(out.spec->requests);
     return out;
 }
 

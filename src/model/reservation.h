@@ -12,6 +12,15 @@ namespace berth::model {
 
 // scheduling.koordinator.sh/v1alpha1 Reservation: capacity of a node held for pods that match its owners.
 
+inline constexpr std::string_view kReservationAllocated = "scheduling.koordinator.sh/reservation-allocated";
+inline constexpr std::string_view kReservationDraws = "berth.dev/reservation-draws";
+inline constexpr std::string_view kReservationAffinity = "scheduling.koordinator.sh/reservation-affinity";
+inline constexpr std::string_view kExactMatch = "scheduling.koordinator.sh/exact-match-reservation";
+inline constexpr std::string_view kReservationOrder = "scheduling.koordinator.sh/reservation-order";
+inline constexpr std::string_view kRestrictedOptions = "scheduling.koordinator.sh/reservation-restricted-options";
+inline constexpr std::string_view kNodeReservation = "node.koordinator.sh/reservation";
+inline constexpr std::string_view kMadeFor = "berth.dev/made-for";  // label: "preemption" or "migration"
+
 enum class ReservationPhase : uint8_t { Pending, Available, Waiting, Succeeded, Failed };
 std::string_view name_of(ReservationPhase phase);
 inline bool is_final(ReservationPhase phase) {
@@ -44,10 +53,33 @@ struct PodRef {
     bool operator==(const PodRef&) const = default;
 };
 
-struct Reservation {
+struct ReservationCondition {
+    std::string type;    // Scheduled, Ready
+    std::string status;  // True, False, Unknown
+    std::string reason;
+    std::string message;
+    std::optional<base::Time> probed;
+    std::optional<base::Time> changed;  // when `status` last did
+    bool operator==(const ReservationCondition&) const = default;
+};
+
+struct ReservationStatus {
+    ReservationPhase phase = ReservationPhase::Pending;
+    std::string node;
+    Resources allocatable;
+    Resources allocated;
+    std::vector<PodRef> current_owners;  // sorted by uid when we write it
+    std::vector<ReservationCondition> conditions;
+    bool operator==(const ReservationStatus&) const = default;
+
+    bool live() const { return phase == ReservationPhase::Available || phase == ReservationPhase::Waiting; }
+};
+
+struct Reservation : ReservationStatus {
     Meta meta;
     std::shared_ptr<const PodSpec>
-        spec;  // of the pod that stands for it: the template with the object's labels over it
+        spec;                // of the pod that stands for it: the template with the object's labels over it
+    Labels template_labels;  // the template's own
     std::vector<ReservationOwner> owners;
     std::optional<base::Duration> ttl;  // absent: 24h unless `expires` is set; 0: never
     std::optional<base::Time> expires;
@@ -56,28 +88,23 @@ struct Reservation {
     bool unschedulable = false;
     AllocatePolicy policy = AllocatePolicy::Default;
     std::vector<Taint> taints;
-    int64_t order = 0;  // reservation-order; 0: none
+    int64_t order = 0;                   // reservation-order; 0: none
+    std::vector<ResourceId> restricted;  // what Restricted restricts, sorted; empty: everything it reserves
+    Resources held_back;                 // of what it reserves, not for its owners
+    std::string fault;                   // what cannot be read, of one that is live: it keeps its room, nobody draws
 
-    // status
-    ReservationPhase phase = ReservationPhase::Pending;
-    std::string node;
-    Resources allocatable;
-    std::vector<PodRef> current_owners;
-
-    bool live() const { return phase == ReservationPhase::Available || phase == ReservationPhase::Waiting; }
+    bool restricts(ResourceId id) const;
+    // Made by Berth itself for a preemption or a migration.
+    bool made_by_us() const { return meta.labels.has(kMadeFor); }
     // When it ends, if ever.
     std::optional<base::Time> end() const;
 };
 
-// A broken object is an Error that names the field; it harms nobody else.
-Result<Reservation> read_reservation(JsonView object);
+// Whether two reusable reservations are the same one twice: equal owners and equal templates.
+bool same_purpose(const Reservation& a, const Reservation& b);
 
-inline constexpr std::string_view kReservationAllocated = "scheduling.koordinator.sh/reservation-allocated";
-inline constexpr std::string_view kReservationDraws = "berth.dev/reservation-draws";
-inline constexpr std::string_view kReservationAffinity = "scheduling.koordinator.sh/reservation-affinity";
-inline constexpr std::string_view kExactMatch = "scheduling.koordinator.sh/exact-match-reservation";
-inline constexpr std::string_view kReservationOrder = "scheduling.koordinator.sh/reservation-order";
-inline constexpr std::string_view kRestrictedOptions = "scheduling.koordinator.sh/reservation-restricted-options";
-inline constexpr std::string_view kNodeReservation = "node.koordinator.sh/reservation";
+// A broken object is an Error that names the field; it harms nobody else. One that already holds room keeps it: then it
+// is read with a `fault` instead.
+Result<Reservation> read_reservation(JsonView object);
 
 }  // namespace berth::model

@@ -1,0 +1,64 @@
+#include "model/cpu_list.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+namespace berth::model {
+namespace {
+
+std::optional<int32_t> cpu_id(std::string_view text) {
+    int32_t id = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
+    if (error != std::errc() || end != text.data() + text.size() || id < 0 || id > kMaxCpuId) return std::nullopt;
+    return id;
+}
+
+std::string_view trimmed(std::string_view text) {
+    while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+    while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+    return text;
+}
+
+// "5" or "2-4"
+bool read_part(std::string_view part, CpuIds& out) {
+    const size_t dash = part.find('-');
+    const auto first = cpu_id(part.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : cpu_id(part.substr(dash + 1));
+    if (!first || !last || *last < *first) return false;
+    for (int32_t id = *first; id <= *last; ++id) out.push_back(id);
+    return true;
+}
+
+}  // namespace
+
+CpuIds read_cpu_list(std::string_view text, std::string& fault) {
+    CpuIds out;
+    while (!text.empty()) {
+        const size_t comma = text.find(',');
+        const std::string_view part = trimmed(text.substr(0, comma));
+        if (!read_part(part, out) && fault.empty()) {
+            fault = fmt::format("\"{}\" is neither a CPU id nor a range of them", part);
+        }
+        text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
+    }
+    std::sort(out.begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    return out;
+}
+
+std::string cpu_list_text(const CpuIds& cpus) {
+    std::string out;
+    for (size_t i = 0; i < cpus.size();) {
+        size_t j = i;
+        while (j + 1 < cpus.size() && cpus[j + 1] == cpus[j] + 1) ++j;
+        if (!out.empty()) out += ",";
+        out += i == j ? fmt::format("{}", cpus[i]) : fmt::format("{}-{}", cpus[i], cpus[j]);
+        i = j + 1;
+    }
+    return out;
+}
+
+}  // namespace berth::model
