@@ -112,17 +112,19 @@ struct Calendar {
 
 Calendar calendar_of(Time time) {
     using namespace std::chrono;
-    const sys_time<nanoseconds> point{nanoseconds(time.nanos)};
-    const auto days_since = floor<days>(point);
-    const year_month_day date(days_since);
-    const hh_mm_ss<nanoseconds> clock(point - days_since);
+    // In whole seconds first: midnight before the first instant is not a Time.
+    const auto second = floor<seconds>(sys_time<nanoseconds>(nanoseconds(time.nanos)));
+    const auto day = floor<days>(second);
+    const year_month_day date(day);
+    const hh_mm_ss<seconds> clock(second - day);
+    const int64_t rest = time.nanos % kSecond;
     return {static_cast<int>(date.year()),
             static_cast<int>(static_cast<unsigned>(date.month())),
             static_cast<int>(static_cast<unsigned>(date.day())),
             static_cast<int>(clock.hours().count()),
             static_cast<int>(clock.minutes().count()),
             static_cast<int>(clock.seconds().count()),
-            static_cast<int>(clock.subseconds().count())};
+            static_cast<int>(rest < 0 ? rest + kSecond : rest)};
 }
 
 struct Unit {
