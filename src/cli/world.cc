@@ -188,17 +188,13 @@ Outcome World::place_pod(const model::Pod& pod) {
         outcome.error = "Scheduling is blocked due to non-empty scheduling gates";
         return outcome;
     }
-    const sched::Ask ask = sched::ask_for(pod, ledger_);
-    const sched::Verdict verdict = sched::decide(ask, ledger_, sched::default_profile());
-    fill(outcome, verdict, ledger_);
-    if (verdict.chosen == ledger::kNoRow) return outcome;
-    std::vector<ledger::Charge> charges;
-    const sched::Credit* credit = ask.credit(verdict.chosen);
-    if (credit) {
-        charges.push_back({credit->matched.front(), pod.spec->requests});
-        outcome.reservation = ledger_.reservation(credit->matched.front()).object->meta.name;
+    sched::Decision decision = sched::decide_pod(pod, ledger_, sched::default_profile());
+    fill(outcome, decision.verdict, ledger_);
+    if (decision.verdict.chosen == ledger::kNoRow) return outcome;
+    if (!decision.charges.empty()) {
+        outcome.reservation = ledger_.reservation(decision.charges.front().reservation).object->meta.name;
     }
-    ledger_.assume(pod, verdict.chosen, std::move(charges));
+    ledger_.assume(pod, decision.verdict.chosen, std::move(decision.charges));
     if (!outcome.reservation.empty()) sync(reservations_.find(outcome.reservation)->second);
     return outcome;
 }
@@ -207,7 +203,7 @@ Outcome World::place_reservation(Held& held) {
     Outcome outcome;
     outcome.is_reservation = true;
     outcome.name = held.object->meta.name;
-    const sched::Verdict verdict = sched::decide(sched::ask_for(*held.object), ledger_, sched::default_profile());
+    const auto [verdict, charges] = sched::decide_reservation(*held.object, ledger_, sched::default_profile());
     fill(outcome, verdict, ledger_);
     if (verdict.chosen == ledger::kNoRow) return outcome;
     ledger_.assume_reservation(ledger_.find_reservation(held.object->meta.uid), verdict.chosen, false);

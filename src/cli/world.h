@@ -10,7 +10,7 @@
 #include "ledger/ledger.h"
 #include "model/pod.h"
 #include "model/reservation.h"
-#include "sched/decide.h"
+#include "sched/cycle.h"
 
 namespace berth::cli {
 

@@ -1,0 +1,202 @@
+#include "sched/queue.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.h"
+
+namespace berth::sched {
+namespace {
+
+constexpr base::Duration kFirstBackoff = std::chrono::seconds(1);
+constexpr base::Duration kLongestBackoff = std::chrono::seconds(10);
+constexpr base::Duration kLongestSleep = std::chrono::minutes(5);
+
+constexpr uint32_t bits(std::initializer_list<Change> changes) {
+    uint32_t set = 0;
+    for (const Change change : changes) set |= static_cast<uint32_t>(change);
+    return set;
+}
+
+struct Cure {
+    std::string_view plugin;
+    uint32_t changes;
+};
+
+constexpr uint32_t kNodeShape = bits({Change::NodeAdded, Change::NodeLabels, Change::NodeTaints});
+
+constexpr std::array kCures{
+    Cure{"NodeUnschedulable", bits({Change::NodeAdded, Change::NodeUnschedulable, Change::NodeTaints})},
+    Cure{"NodeName", bits({Change::NodeAdded})},
+    Cure{"TaintToleration", bits({Change::NodeAdded, Change::NodeTaints})},
+    Cure{"NodeAffinity", bits({Change::NodeAdded, Change::NodeLabels})},
+    Cure{"NodePorts", bits({Change::NodeAdded, Change::PodRemoved, Change::Reservation})},
+    Cure{"NodeResourcesFit",
+         bits({Change::NodeAdded, Change::NodeAllocatable, Change::PodRemoved, Change::Reservation})},
+    Cure{"VolumeRestrictions", bits({Change::NodeAdded, Change::PodRemoved, Change::Volume, Change::Reservation})},
+    Cure{"NodeVolumeLimits", bits({Change::NodeAdded, Change::PodRemoved, Change::Volume, Change::Reservation})},
+    Cure{"VolumeBinding", kNodeShape | bits({Change::Volume})},
+    Cure{"VolumeZone", kNodeShape | bits({Change::Volume})},
+    Cure{"PodTopologySpread",
+         kNodeShape | bits({Change::PodRemoved, Change::PodBound, Change::PodLabels, Change::Reservation})},
+    Cure{"InterPodAffinity", kNodeShape | bits({Change::PodRemoved, Change::PodBound, Change::PodLabels,
+                                                Change::Reservation, Change::Namespace})},
+    Cure{"Reservation", bits({Change::Reservation, Change::NodeAdded, Change::NodeAllocatable, Change::PodRemoved,
+                              Change::PodLabels})},
+};
+
+base::Duration backoff_after(int attempts) {
+    base::Duration wait = kFirstBackoff;
+    for (int i = 1; i < attempts && wait < kLongestBackoff; ++i) wait *= 2;
+    return std::min(wait, kLongestBackoff);
+}
+
+}  // namespace
+
+uint32_t cures(std::string_view plugin) {
+    const auto found =
+        std::find_if(kCures.begin(), kCures.end(), [&](const Cure& cure) { return cure.plugin == plugin; });
+    return found == kCures.end() ? static_cast<uint32_t>(Change::Everything) : found->changes;
+}
+
+void Queue::leave(Item& item) {
+    switch (item.where) {
+        case Where::Active:
+            active_.erase({-static_cast<int64_t>(item.entry.priority), item.arrival, item.entry.key});
+            break;
+        case Where::Backoff:
+            backoff_.erase({item.backoff_until, item.entry.key});
+            break;
+        case Where::Unschedulable:
+            parked_.erase({item.parked_at, item.entry.key});
+            break;
+        case Where::Gated:
+            --gated_;
+            break;
+        case Where::InFlight:
+            if (--in_flight_ == 0) {
+                recent_base_ += recent_.size();
+                recent_.clear();
+            }
+            break;
+    }
+}
+
+void Queue::activate(Item& item) {
+    item.where = Where::Active;
+    active_.insert({-static_cast<int64_t>(item.entry.priority), item.arrival, item.entry.key});
+}
+
+void Queue::back_off(Item& item, base::Instant now) {
+    const base::Instant until = std::max(item.backoff_until, now);
+    if (until <= now) return activate(item);
+    item.where = Where::Backoff;
+    backoff_.insert({item.backoff_until, item.entry.key});
+}
+
+void Queue::wake(Item& item, base::Instant now) {
+    leave(item);
+    back_off(item, now);
+}
+
+void Queue::add(const Entry& entry, bool gated, base::Instant) {
+    const auto [found, fresh] = items_.try_emplace(entry.key);
+    Item& item = found->second;
+    if (!fresh) leave(item);
+    if (fresh) item.arrival = arrivals_++;
+    item.entry = entry;
+    if (gated) {
+        item.where = Where::Gated;
+        ++gated_;
+        return;
+    }
+    activate(item);
+}
+
+void Queue::remove(std::string_view key) {
+    const auto found = items_.find(key);
+    if (found == items_.end()) return;
+    leave(found->second);
+    items_.erase(found);
+}
+
+void Queue::flush(base::Instant now) {
+    while (!backoff_.empty() && backoff_.begin()->first <= now) {
+        Item& item = items_.find(backoff_.begin()->second)->second;
+        leave(item);
+        activate(item);
+    }
+    while (!parked_.empty() && parked_.begin()->first + kLongestSleep <= now) {
+        wake(items_.find(parked_.begin()->second)->second, now);
+    }
+}
+
+std::optional<std::string> Queue::pop(base::Instant now) {
+    flush(now);
+    if (active_.empty()) return std::nullopt;
+    Item& item = items_.find(active_.begin()->key)->second;
+    leave(item);
+    item.where = Where::InFlight;
+    ++in_flight_;
+    ++item.attempts;
+    item.popped_at_change = recent_base_ + recent_.size();
+    return item.entry.key;
+}
+
+int Queue::attempts(std::string_view key) const {
+    const auto found = items_.find(key);
+    return found == items_.end() ? 0 : found->second.attempts;
+}
+
+void Queue::failed(std::string_view key, base::Instant now) {
+    const auto found = items_.find(key);
+    if (found == items_.end()) return;
+    Item& item = found->second;
+    leave(item);
+    item.backoff_until = now + backoff_after(item.attempts);
+    back_off(item, now);
+}
+
+void Queue::unschedulable(std::string_view key, const std::vector<std::string_view>& plugins, base::Instant now) {
+    const auto found = items_.find(key);
+    if (found == items_.end()) return;
+    Item& item = found->second;
+    item.cured_by = plugins.empty() ? static_cast<uint32_t>(Change::Everything) : 0;
+    for (const auto plugin : plugins) item.cured_by |= cures(plugin);
+    const auto since = recent_.begin() + static_cast<ptrdiff_t>(item.popped_at_change - recent_base_);
+    const bool already = item.where == Where::InFlight &&
+                         std::any_of(since, recent_.end(), [&](uint32_t change) { return change & item.cured_by; });
+    leave(item);
+    item.backoff_until = now + backoff_after(item.attempts);
+    if (already) return back_off(item, now);
+    item.where = Where::Unschedulable;
+    item.parked_at = now;
+    parked_.insert({now, item.entry.key});
+}
+
+void Queue::happened(Change change, base::Instant now) {
+    const auto bit = static_cast<uint32_t>(change);
+    if (in_flight_ > 0) recent_.push_back(bit);
+    std::vector<std::string> woken;
+    for (const auto& [parked_at, key] : parked_) {
+        if (items_.find(key)->second.cured_by & bit) woken.push_back(key);
+    }
+    for (const auto& key : woken) wake(items_.find(key)->second, now);
+}
+
+std::optional<base::Instant> Queue::next_wake() const {
+    if (!active_.empty()) return base::Instant{INT64_MIN};
+    std::optional<base::Instant> next;
+    if (!backoff_.empty()) next = backoff_.begin()->first;
+    if (!parked_.empty()) {
+        const base::Instant awake = parked_.begin()->first + kLongestSleep;
+        next = next ? std::min(*next, awake) : awake;
+    }
+    return next;
+}
+
+Queue::Sizes Queue::sizes() const {
+    return {active_.size(), backoff_.size(), parked_.size(), gated_};
+}
+
+}  // namespace berth::sched

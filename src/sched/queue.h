@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/string_map.h"
+
+namespace berth::sched {
+
+// What happened in the cluster, as far as it could cure somebody's refusal. Bits of a set.
+enum class Change : uint32_t {
+    NodeAdded = 1 << 0,
+    NodeAllocatable = 1 << 1,
+    NodeLabels = 1 << 2,
+    NodeTaints = 1 << 3,
+    NodeUnschedulable = 1 << 4,
+    PodRemoved = 1 << 5,   // bound pods that went, ended or shrank
+    PodBound = 1 << 6,     // a pod came to a node: affinity may hold now
+    PodLabels = 1 << 7,    // of a bound pod
+    Reservation = 1 << 8,  // appeared, became available, released room
+    Volume = 1 << 9,       // PV, PVC, StorageClass, CSINode, CSI capacity, VolumeAttachment
+    Namespace = 1 << 10,
+    Everything = UINT32_MAX,
+};
+
+// The changes after which a pod that this plugin refused is worth another try.
+uint32_t cures(std::string_view plugin);
+
+// Who waits for a decision, and when. Highest priority first, then the longest waiting, then the first that came.
+//   active:        ready now
+//   backoff:       tried and failed; ready after 1 s, doubled for each further failure up to 10 s
+//   unschedulable: nothing that happened since could cure its refusal; sleeps until a change that could, or 5 minutes
+// Time is an argument everywhere; keys are uids.
+class Queue {
+public:
+    struct Entry {
+        std::string key;
+        int32_t priority = 0;
+        base::Time created;
+    };
+    struct Sizes {
+        size_t active = 0, backoff = 0, unschedulable = 0, gated = 0;
+    };
+
+    // New, or changed in a way that deserves another try at once. Gated ones wait outside until they are added ungated.
+    void add(const Entry& entry, bool gated, base::Instant now);
+    void remove(std::string_view key);
+    bool contains(std::string_view key) const { return items_.find(key) != items_.end(); }
+
+    // The next to decide, now in flight: it is in no list until failed(), unschedulable(), add() or remove().
+    std::optional<std::string> pop(base::Instant now);
+    // How often it was popped.
+    int attempts(std::string_view key) const;
+
+    // Something broke that has nothing to do with the cluster's state (a conflict, the network): try again after
+    // backoff.
+    void failed(std::string_view key, base::Instant now);
+    // No node fits. `plugins` refused it; a change that happened while it was in flight counts too.
+    void unschedulable(std::string_view key, const std::vector<std::string_view>& plugins, base::Instant now);
+    void happened(Change change, base::Instant now);
+
+    // When pop() will have something that it does not have now.
+    std::optional<base::Instant> next_wake() const;
+    Sizes sizes() const;
+
+private:
+    enum class Where : uint8_t { Active, Backoff, Unschedulable, Gated, InFlight };
+    struct Item {
+        Entry entry;
+        uint64_t arrival = 0;
+        int attempts = 0;
+        Where where = Where::Active;
+        uint32_t cured_by = 0;
+        base::Instant backoff_until;
+        base::Instant parked_at;
+        uint64_t popped_at_change = 0;
+    };
+    struct Rank {
+        int64_t minus_priority;
+        uint64_t arrival;
+        std::string key;
+        auto operator<=>(const Rank&) const = default;
+    };
+    using Timed = std::pair<base::Instant, std::string>;
+
+    void leave(Item& item);
+    void activate(Item& item);
+    void back_off(Item& item, base::Instant now);
+    void wake(Item& item, base::Instant now);
+    void flush(base::Instant now);
+
+    base::StringMap<Item> items_;
+    std::set<Rank> active_;
+    std::set<Timed> backoff_;
+    std::set<Timed> parked_;  // by the time they went to sleep
+    size_t gated_ = 0;
+    uint64_t arrivals_ = 0;
+    std::vector<uint32_t> recent_;  // changes while something is in flight, oldest first
+    uint64_t recent_base_ = 0;
+    size_t in_flight_ = 0;
+};
+
+}  // namespace berth::sched
