@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/json_view.h"
 #include "model/node.h"
 
 namespace berth::cli {

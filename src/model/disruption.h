@@ -3,7 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "base/json_view.h"
+#include "base/json_fwd.h"
+#include "base/result.h"
 #include "model/meta.h"
 #include "model/selector.h"
 

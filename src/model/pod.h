@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "base/json_view.h"
+#include "base/json_fwd.h"
+#include "base/result.h"
 #include "model/labels.h"
 #include "model/meta.h"
 #include "model/node_selector.h"

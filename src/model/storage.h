@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "base/json_view.h"
+#include "base/json_fwd.h"
+#include "base/result.h"
 #include "model/meta.h"
 #include "model/node_selector.h"
 #include "model/quantity.h"
