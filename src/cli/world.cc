@@ -224,7 +224,7 @@ void World::sync(Held& held) {
     held.state.owners.clear();
     for (const auto owner : entry.owners) {
         const auto& pod = ledger_.pod(owner);
-        held.state.owners.push_back({pod.ns, pod.name, pod.uid});
+        held.state.owners.push_back({std::string(pod.ns()), std::string(pod.name.view()), pod.uid.text()});
     }
     if (held.object->allocate_once && !entry.owners.empty()) {
         held.state.phase = model::ReservationPhase::Succeeded;

@@ -16,10 +16,10 @@ void erase_value(std::vector<T>& values, const T& value) {
     values.pop_back();
 }
 
-int64_t saturating_add(int64_t a, int64_t b) {
-    int64_t sum = 0;
-    if (__builtin_add_overflow(a, b, &sum)) return b > 0 ? INT64_MAX : INT64_MIN;
-    return sum;
+// Whether two states of a node look the same to every filter and scorer that reads the node itself.
+bool same_for_placement(const model::Node& a, const model::Node& b) {
+    return a.unschedulable == b.unschedulable && a.meta.labels == b.meta.labels && a.taints == b.taints &&
+           a.images == b.images;
 }
 
 // What of the pod's request no live reservation pays for.
@@ -41,7 +41,7 @@ Row Ledger::new_row() {
         free_rows_.pop_back();
         return row;
     }
-    nodes_.emplace_back();
+    const Row row = nodes_.add();
     for (auto& column : columns_) {
         if (!column) continue;
         column->allocatable.push_back(0);
@@ -49,7 +49,7 @@ Row Ledger::new_row() {
     }
     scoring_cpu_.push_back(0);
     scoring_memory_.push_back(0);
-    return static_cast<Row>(nodes_.size() - 1);
+    return row;
 }
 
 Column& Ledger::column_for(ResourceId id) {
@@ -77,7 +77,7 @@ int64_t Ledger::free(Row row, ResourceId id) const {
 
 Row Ledger::row_of(std::string_view node_name) const {
     const auto found = by_name_.find(node_name);
-    return found == by_name_.end() ? kNoRow : found->second;
+    return found == by_name_.end() ? kNoRow : *found;
 }
 
 void Ledger::set_allocatable(Row row, const Resources& amounts) {
@@ -88,19 +88,25 @@ void Ledger::set_allocatable(Row row, const Resources& amounts) {
 }
 
 void Ledger::put(std::shared_ptr<const model::Node> node) {
-    const std::string& name = node->meta.name;
-    Row row = row_of(name);
-    const bool fresh = row == kNoRow;
-    if (fresh) {
+    Row row = row_of(node->meta.name);
+    if (row == kNoRow) {
         row = new_row();
-        by_name_.emplace(name, row);
-    } else {
-        images_.remove(*nodes_[row].node);
+        images_.add(*node);
+        nodes_[row].node = std::move(node);
+        by_name_.insert(row);
+        set_allocatable(row, model::view_of(*nodes_[row].node).allocatable);
+        changes_.touch_member(row);
+        return attach_orphans(nodes_[row].node->meta.name, row);
     }
-    images_.add(*node);
+    const bool same = same_for_placement(*nodes_[row].node, *node);
+    if (!same) {
+        images_.remove(*nodes_[row].node);
+        images_.add(*node);
+        changes_.touch_static(row);
+    }
     nodes_[row].node = std::move(node);
     set_allocatable(row, model::view_of(*nodes_[row].node).allocatable);
-    if (fresh) attach_orphans(nodes_[row].node->meta.name, row);
+    changes_.touch(row);
 }
 
 void Ledger::remove_node(std::string_view name) {
@@ -111,12 +117,14 @@ void Ledger::remove_node(std::string_view name) {
     for (const PodIndex index : pods) {
         unplace(index);
         orphans_[std::string(name)].push_back(index);
+        orphan_node_[index] = name;
     }
     images_.remove(*nodes_[row].node);
     set_allocatable(row, {});
+    by_name_.erase(row);
     nodes_[row] = NodeEntry();
-    by_name_.erase(name);
     free_rows_.push_back(row);
+    changes_.touch_member(row);
 }
 
 void Ledger::attach_orphans(std::string_view node_name, Row row) {
@@ -126,6 +134,7 @@ void Ledger::attach_orphans(std::string_view node_name, Row row) {
         orphans_.erase(found);
         for (const PodIndex index : waiting) {
             pods_[index].row = row;
+            orphan_node_.erase(index);
             place(index);
         }
     }
@@ -140,12 +149,27 @@ void Ledger::attach_orphans(std::string_view node_name, Row row) {
 
 // ---- sums
 
-void Ledger::add_used(Row row, const Resources& amounts) {
-    amounts.for_each([&](ResourceId id, int64_t amount) {
-        if (id.index >= columns_.size() || !columns_[id.index]) return;
-        int64_t& used = columns_[id.index]->used[row];
-        used = saturating_add(used, amount);
+// Adds what may not wrap; a row whose sum would is recomputed from then on.
+void Ledger::add_sums(Row row, const model::PodSpec& spec) {
+    bool fits = !nodes_[row].saturated;
+    const auto add = [&](int64_t& sum, int64_t amount) { fits = fits && !__builtin_add_overflow(sum, amount, &sum); };
+    spec.requests.for_each([&](ResourceId id, int64_t amount) {
+        if (id.index < columns_.size() && columns_[id.index]) add(columns_[id.index]->used[row], amount);
     });
+    add(scoring_cpu_[row], spec.scoring_cpu_milli);
+    add(scoring_memory_[row], spec.scoring_memory);
+    if (fits) return;
+    nodes_[row].saturated = true;
+    recompute_row(row);
+}
+
+void Ledger::subtract_sums(Row row, const model::PodSpec& spec) {
+    if (nodes_[row].saturated) return recompute_row(row);
+    spec.requests.for_each([&](ResourceId id, int64_t amount) {
+        if (id.index < columns_.size() && columns_[id.index]) columns_[id.index]->used[row] -= amount;
+    });
+    scoring_cpu_[row] -= spec.scoring_cpu_milli;
+    scoring_memory_[row] -= spec.scoring_memory;
 }
 
 Resources Ledger::recomputed_use(Row row) const {
@@ -164,24 +188,36 @@ void Ledger::recompute_row(Row row) {
     for (size_t i = 0; i < columns_.size(); ++i) {
         if (columns_[i]) columns_[i]->used[row] = use.get({static_cast<uint16_t>(i)});
     }
+    Resources scoring;
+    for (const PodIndex index : nodes_[row].pods) {
+        scoring.add(model::kCpu, pods_[index].spec->scoring_cpu_milli);
+        scoring.add(model::kMemory, pods_[index].spec->scoring_memory);
+    }
+    scoring_cpu_[row] = scoring.get(model::kCpu);
+    scoring_memory_[row] = scoring.get(model::kMemory);
 }
 
 // ---- pods
 
 PodIndex Ledger::find_pod(std::string_view uid) const {
-    const auto found = pod_by_uid_.find(uid);
-    return found == pod_by_uid_.end() ? kNone : found->second;
+    const auto found = pod_by_uid_.find(Uid(uid));
+    return found == pod_by_uid_.end() ? kNone : *found;
+}
+
+std::string_view Ledger::node_of(PodIndex index) const {
+    const Row row = pods_[index].row;
+    return row == kNoRow ? std::string_view(orphan_node_.at(index)) : name(row);
 }
 
 void Ledger::place(PodIndex index) {
     PodEntry& pod = pods_[index];
     NodeEntry& entry = nodes_[pod.row];
+    pod.place = static_cast<uint32_t>(entry.pods.size());
     entry.pods.push_back(index);
-    entry.ports.add(pod.spec->ports);
-    volumes_.enter({false, index}, pod.row, pod.spec);
-    scoring_cpu_[pod.row] = saturating_add(scoring_cpu_[pod.row], pod.spec->scoring_cpu_milli);
-    scoring_memory_[pod.row] = saturating_add(scoring_memory_[pod.row], pod.spec->scoring_memory);
-    if (pod.charges.empty()) return add_used(pod.row, pod.spec->requests);
+    if (!pod.spec->ports.empty()) entry.ports.add(pod.spec->ports);
+    if (!pod.spec->volumes.empty()) volumes_.enter({false, index}, pod.row, pod.spec);
+    changes_.touch(pod.row);
+    if (pod.charges.empty()) return add_sums(pod.row, *pod.spec);
     for (const auto& charge : pod.charges) {
         auto& reservation = reservations_[charge.reservation];
         reservation.owners.push_back(index);
@@ -190,55 +226,56 @@ void Ledger::place(PodIndex index) {
     recompute_row(pod.row);
 }
 
-void Ledger::unplace(PodIndex index) {
+// The pod's row forgets it; the pod still knows its row.
+void Ledger::leave_row(PodIndex index) {
     PodEntry& pod = pods_[index];
-    if (pod.row == kNoRow) return;
-    const Row row = pod.row;
-    NodeEntry& entry = nodes_[row];
-    erase_value(entry.pods, index);
-    entry.ports.remove(pod.spec->ports);
-    volumes_.leave({false, index}, row);
-    scoring_cpu_[row] = 0;
-    scoring_memory_[row] = 0;
-    for (const PodIndex other : entry.pods) {
-        scoring_cpu_[row] = saturating_add(scoring_cpu_[row], pods_[other].spec->scoring_cpu_milli);
-        scoring_memory_[row] = saturating_add(scoring_memory_[row], pods_[other].spec->scoring_memory);
-    }
+    NodeEntry& entry = nodes_[pod.row];
+    const PodIndex last = entry.pods.back();
+    entry.pods[pod.place] = last;
+    pods_[last].place = pod.place;
+    entry.pods.pop_back();
+    if (!pod.spec->ports.empty()) entry.ports.remove(pod.spec->ports);
+    if (!pod.spec->volumes.empty()) volumes_.leave({false, index}, pod.row);
+    changes_.touch(pod.row);
+    if (pod.charges.empty()) return subtract_sums(pod.row, *pod.spec);
     for (const auto& charge : pod.charges) {
         auto& reservation = reservations_[charge.reservation];
         erase_value(reservation.owners, index);
         recompute_charged(reservation);
     }
-    pod.row = kNoRow;
-    recompute_row(row);
+    recompute_row(pod.row);
+}
+
+void Ledger::unplace(PodIndex index) {
+    if (pods_[index].row == kNoRow) return;
+    leave_row(index);
+    pods_[index].row = kNoRow;
+}
+
+PodIndex Ledger::new_pod() {
+    if (free_pods_.empty()) return pods_.add();
+    const PodIndex index = free_pods_.back();
+    free_pods_.pop_back();
+    return index;
 }
 
 PodIndex Ledger::assume(const model::Pod& pod, Row row, std::vector<Charge> charges) {
-    CHECK(find_pod(pod.meta.uid) == kNone);
-    PodIndex index = 0;
-    if (free_pods_.empty()) {
-        index = static_cast<PodIndex>(pods_.size());
-        pods_.emplace_back();
-    } else {
-        index = free_pods_.back();
-        free_pods_.pop_back();
-    }
+    const PodIndex index = new_pod();
     PodEntry& entry = pods_[index];
-    entry.uid = pod.meta.uid;
-    entry.ns = pod.meta.ns;
-    entry.name = pod.meta.name;
-    entry.spec = pod.spec;
+    entry.uid = Uid(pod.meta.uid);
+    CHECK(pod_by_uid_.insert(index).second);
+    entry.name = Text(pod.meta.name);
+    entry.spec = specs_.intern(pod.spec);
     entry.charges = std::move(charges);
     entry.row = row;
-    entry.node = row == kNoRow ? pod.node : std::string(name(row));
     entry.priority = pod.spec->priority;
     entry.assumed = true;
     entry.terminating = pod.meta.deleted.has_value();
     entry.created = pod.meta.created;
     entry.started = pod.started.value_or(pod.meta.created);
-    pod_by_uid_.emplace(entry.uid, index);
     if (row == kNoRow) {
-        orphans_[entry.node].push_back(index);
+        orphans_[pod.node].push_back(index);
+        orphan_node_[index] = pod.node;
     } else {
         place(index);
     }
@@ -253,7 +290,7 @@ void Ledger::put(const model::Pod& pod) {
     }
     if (known != kNone) {
         PodEntry& entry = pods_[known];
-        if (entry.node == pod.node && *entry.spec == *pod.spec) {
+        if (node_of(known) == pod.node && (entry.spec == pod.spec || *entry.spec == *pod.spec)) {
             entry.assumed = false;
             entry.terminating = pod.meta.deleted.has_value();
             entry.started = pod.started.value_or(pod.meta.created);
@@ -265,17 +302,16 @@ void Ledger::put(const model::Pod& pod) {
 }
 
 void Ledger::free_pod(PodIndex index) {
-    PodEntry& pod = pods_[index];
-    if (pod.row == kNoRow) {
-        const auto found = orphans_.find(pod.node);
-        if (found != orphans_.end()) {
-            std::erase(found->second, index);
-            if (found->second.empty()) orphans_.erase(found);
-        }
+    CHECK(!pods_[index].lifted);
+    if (pods_[index].row == kNoRow) {
+        const auto waiting = orphans_.find(orphan_node_.at(index));
+        std::erase(waiting->second, index);
+        if (waiting->second.empty()) orphans_.erase(waiting);
+        orphan_node_.erase(index);
     }
     unplace(index);
-    pod_by_uid_.erase(pod.uid);
-    pod = PodEntry();
+    pod_by_uid_.erase(index);
+    pods_[index] = PodEntry();
     free_pods_.push_back(index);
 }
 
@@ -285,14 +321,14 @@ void Ledger::remove_pod(std::string_view uid) {
 }
 
 void Ledger::lift(PodIndex index) {
-    const Row row = pods_[index].row;
-    unplace(index);
-    pods_[index].node = std::string(name(row));
+    CHECK(pods_[index].row != kNoRow && !pods_[index].lifted);
+    leave_row(index);
+    pods_[index].lifted = true;
 }
 
 void Ledger::settle(PodIndex index) {
-    pods_[index].row = row_of(pods_[index].node);
-    CHECK(pods_[index].row != kNoRow);
+    CHECK(pods_[index].lifted);
+    pods_[index].lifted = false;
     place(index);
 }
 

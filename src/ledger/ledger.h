@@ -1,5 +1,7 @@
 #pragma once
 
+#include <absl/container/flat_hash_set.h>
+
 #include <memory>
 #include <string>
 #include <string_view>
@@ -7,8 +9,12 @@
 
 #include "base/string_map.h"
 #include "ledger/budgets.h"
+#include "ledger/changes.h"
 #include "ledger/images.h"
 #include "ledger/ports.h"
+#include "ledger/slab.h"
+#include "ledger/spec_pool.h"
+#include "ledger/uid.h"
 #include "ledger/volumes.h"
 #include "model/node.h"
 #include "model/pod.h"
@@ -41,19 +47,22 @@ struct Charge {
     Resources amount;
 };
 
+// There may be a million: names are packed, the namespace is the spec's, and equal specs are one.
 struct PodEntry {
-    std::string uid;
-    std::string ns;
-    std::string name;
+    Uid uid;
+    Text name;
     std::shared_ptr<const model::PodSpec> spec;
     std::vector<Charge> charges;
-    Row row = kNoRow;  // kNoRow: bound to a node that is not known (yet)
-    std::string node;
+    Row row = kNoRow;    // kNoRow: bound to a node that is not known (yet)
+    uint32_t place = 0;  // among its row's pods
     int32_t priority = 0;
     bool assumed = false;      // placed by us, not yet seen bound
     bool terminating = false;  // has a deletionTimestamp
+    bool lifted = false;       // taken out of its row for a while
     base::Time created;
     base::Time started;
+
+    std::string_view ns() const { return spec->ns; }
 };
 
 struct ReservationEntry {
@@ -74,6 +83,7 @@ struct NodeEntry {
     std::vector<PodIndex> pods;
     std::vector<ReservationIndex> reservations;  // live ones
     Ports ports;
+    bool saturated = false;  // a sum met the end of int64: this row is recomputed, not adjusted
 };
 
 // Who holds what. For every row and resource
@@ -119,9 +129,16 @@ public:
     Volumes& volumes() { return volumes_; }
     const Budgets& budgets() const { return budgets_; }
     Budgets& budgets() { return budgets_; }
+    const Changes& changes() const { return changes_; }
 
     const PodEntry& pod(PodIndex index) const { return pods_[index]; }
     PodIndex find_pod(std::string_view uid) const;
+    // Where the pod is bound, known or not.
+    std::string_view node_of(PodIndex index) const;
+    // The one spec that stands for all equal ones here. A pod that asks with it is recognised without being compared.
+    std::shared_ptr<const model::PodSpec> intern(const std::shared_ptr<const model::PodSpec>& spec) {
+        return specs_.intern(spec);
+    }
     const ReservationEntry& reservation(ReservationIndex index) const { return reservations_[index]; }
     ReservationIndex find_reservation(std::string_view uid) const;
     const base::StringMap<ReservationIndex>& reservations() const { return reservation_by_uid_; }
@@ -132,12 +149,32 @@ public:
     Resources recomputed_use(Row row) const;
 
 private:
+    struct ByName {
+        using is_transparent = void;
+        Slab<NodeEntry>::View nodes;
+        std::string_view key(Row row) const { return nodes[row].node->meta.name; }
+        std::string_view key(std::string_view name) const { return name; }
+        size_t operator()(const auto& row) const { return std::hash<std::string_view>()(key(row)); }
+        bool operator()(const auto& a, const auto& b) const { return key(a) == key(b); }
+    };
+    struct ByUid {
+        using is_transparent = void;
+        Slab<PodEntry>::View pods;
+        size_t operator()(PodIndex index) const { return pods[index].uid.hash(); }
+        size_t operator()(const Uid& uid) const { return uid.hash(); }
+        bool operator()(PodIndex a, PodIndex b) const { return a == b; }
+        bool operator()(PodIndex a, const Uid& b) const { return pods[a].uid == b; }
+    };
+
+    PodIndex new_pod();
     void place(PodIndex index);
     void unplace(PodIndex index);
+    void leave_row(PodIndex index);
     void free_pod(PodIndex index);
     void attach_orphans(std::string_view node_name, Row row);
     void set_allocatable(Row row, const Resources& amounts);
-    void add_used(Row row, const Resources& amounts);
+    void add_sums(Row row, const model::PodSpec& spec);
+    void subtract_sums(Row row, const model::PodSpec& spec);
     void recompute_row(Row row);
     void recompute_charged(ReservationEntry& entry);
     void link_owners(ReservationIndex index);
@@ -147,20 +184,23 @@ private:
     Row new_row();
     Column& column_for(ResourceId id);
 
-    std::vector<NodeEntry> nodes_;
+    Slab<NodeEntry> nodes_;
     std::vector<Row> free_rows_;
-    base::StringMap<Row> by_name_;
+    absl::flat_hash_set<Row, ByName, ByName> by_name_{0, ByName{nodes_.view()}, ByName{nodes_.view()}};
     std::vector<std::unique_ptr<Column>> columns_;  // by ResourceId
     std::vector<int64_t> scoring_cpu_;
     std::vector<int64_t> scoring_memory_;
     Images images_;
     Volumes volumes_;
     Budgets budgets_;
+    Changes changes_;
 
-    std::vector<PodEntry> pods_;
+    SpecPool specs_;
+    Slab<PodEntry> pods_;
     std::vector<PodIndex> free_pods_;
-    base::StringMap<PodIndex> pod_by_uid_;
+    absl::flat_hash_set<PodIndex, ByUid, ByUid> pod_by_uid_{0, ByUid{pods_.view()}, ByUid{pods_.view()}};
     base::StringMap<std::vector<PodIndex>> orphans_;  // by the unknown node's name
+    absl::flat_hash_map<PodIndex, std::string> orphan_node_;
 
     std::vector<ReservationEntry> reservations_;
     std::vector<ReservationIndex> free_reservations_;

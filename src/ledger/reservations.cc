@@ -37,6 +37,7 @@ void Ledger::hold(ReservationIndex index) {
     nodes_[entry.row].ports.add(entry.object->spec->ports);
     volumes_.enter({true, index}, entry.row, entry.object->spec);
     recompute_row(entry.row);
+    changes_.touch(entry.row);
 }
 
 // Leaves the row's sums; owners stay, as ordinary pods.
@@ -47,6 +48,7 @@ void Ledger::release(ReservationIndex index) {
     nodes_[entry.row].ports.remove(entry.object->spec->ports);
     volumes_.leave({true, index}, entry.row);
     recompute_row(entry.row);
+    changes_.touch(entry.row);
 }
 
 void Ledger::finish(ReservationIndex index) {
@@ -77,7 +79,7 @@ void Ledger::link_owners(ReservationIndex index) {
         if (!pods_[pod].charges.empty()) continue;
         const auto& owners = entry.object->current_owners;
         const bool ours =
-            std::any_of(owners.begin(), owners.end(), [&](const auto& o) { return o.uid == pods_[pod].uid; });
+            std::any_of(owners.begin(), owners.end(), [&](const auto& o) { return pods_[pod].uid == o.uid; });
         if (!ours) continue;
         const Row row = pods_[pod].row;
         unplace(pod);

@@ -14,6 +14,7 @@ namespace berth::model {
 struct NodeImage {
     std::vector<std::string> names;
     int64_t size = 0;
+    bool operator==(const NodeImage&) const = default;
 };
 
 struct Node {

@@ -116,7 +116,8 @@ private:
         const auto* pod = world_.find_pod(ns, cell(row, "pod"));
         const auto& outcome = last_[ns + "/" + cell(row, "pod")];
         if (row.contains("node")) {
-            EXPECT_EQ(pod ? pod->node : "", cell(row, "node")) << outcome.message << outcome.error;
+            EXPECT_EQ(pod ? (pod->row == ledger::kNoRow ? "" : world_.ledger().name(pod->row)) : "", cell(row, "node"))
+                << outcome.message << outcome.error;
         }
         if (row.contains("reservation")) {
             EXPECT_EQ(pod ? outcome.reservation : "", cell(row, "reservation"));

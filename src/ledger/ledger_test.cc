@@ -1,0 +1,141 @@
+#include "ledger/ledger.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+
+namespace berth::ledger {
+namespace {
+
+std::shared_ptr<const model::Node> node_named(const std::string& name, int64_t cpu) {
+    auto node = std::make_shared<model::Node>();
+    node->meta.name = name;
+    node->allocatable = Resources{{model::kCpu, cpu}, {model::kMemory, cpu << 20}, {model::kPods, 110}};
+    return node;
+}
+
+std::shared_ptr<model::PodSpec> spec_of(int64_t cpu, int64_t memory) {
+    auto spec = std::make_shared<model::PodSpec>();
+    spec->ns = "default";
+    spec->requests = Resources{{model::kCpu, cpu}, {model::kMemory, memory}, {model::kPods, 1}};
+    spec->scoring_cpu_milli = cpu;
+    spec->scoring_memory = memory;
+    return spec;
+}
+
+model::Pod pod_of(uint64_t number, std::shared_ptr<const model::PodSpec> spec) {
+    model::Pod pod;
+    pod.meta.ns = "default";
+    pod.meta.name = fmt::format("pod-{}", number);
+    pod.meta.uid = fmt::format("{:08x}-0000-4000-8000-{:012x}", number, number);
+    pod.spec = std::move(spec);
+    return pod;
+}
+
+// Every sum of every row equals the sum of its members.
+void expect_sums(const Ledger& ledger) {
+    for (Row row = 0; row < ledger.rows(); ++row) {
+        if (!ledger.alive(row)) continue;
+        const Resources use = ledger.recomputed_use(row);
+        for (const auto id : {model::kCpu, model::kMemory, model::kPods}) {
+            ASSERT_EQ(ledger.column(id)->used[row], use.get(id)) << ledger.name(row);
+        }
+        Resources scoring;
+        for (const PodIndex pod : ledger.at(row).pods)
+            scoring.add(model::kCpu, ledger.pod(pod).spec->scoring_cpu_milli);
+        ASSERT_EQ(ledger.scoring_cpu()[row], scoring.get(model::kCpu)) << ledger.name(row);
+    }
+}
+
+TEST(Uid, KeepsUuidsAndAnyOtherText) {
+    for (const std::string text : {"0f8fad5b-d9cb-469f-a165-70867728950e", "ffffffff-ffff-ffff-ffff-ffffffffffff",
+                                   "0F8FAD5B-D9CB-469F-A165-70867728950E", "pod-1", "",
+                                   "0f8fad5bd9cb469fa16570867728950e", "0f8fad5b-d9cb-469f-a165-70867728950g"}) {
+        EXPECT_EQ(Uid(text).text(), text);
+        EXPECT_TRUE(Uid(text) == text);
+        EXPECT_EQ(Uid(text).hash(), Uid::hash(text));
+    }
+    EXPECT_FALSE(Uid("a") == Uid("b"));
+    EXPECT_FALSE(Uid("") == Uid("00000000-0000-0000-0000-000000000000"));
+}
+
+TEST(SpecPool, KeepsOneOfAllEqualSpecsWhileSomebodyUsesIt) {
+    SpecPool pool;
+    const SpecPool::Spec first = pool.intern(spec_of(100, 1));
+    EXPECT_EQ(pool.intern(spec_of(100, 1)), first);
+    for (int64_t i = 0; i < 10'000; ++i) pool.intern(spec_of(i, 2));
+    EXPECT_LE(pool.size(), 2048u);
+    EXPECT_EQ(pool.intern(spec_of(100, 1)), first);
+}
+
+TEST(Ledger, RemembersWhichRowsChanged) {
+    Ledger ledger;
+    ledger.put(node_named("a", 4000));
+    ledger.put(node_named("b", 4000));
+    const uint64_t since = ledger.changes().sequence();
+    const uint64_t epoch = ledger.changes().static_epoch();
+    ledger.assume(pod_of(1, spec_of(100, 1)), ledger.row_of("b"), {});
+    std::vector<Row> rows;
+    ledger.changes().replay(since, [&](Row row) { rows.push_back(row); });
+    EXPECT_EQ(rows, std::vector<Row>{ledger.row_of("b")});
+    EXPECT_EQ(ledger.changes().static_epoch(), epoch);
+    auto cordoned = std::make_shared<model::Node>(*node_named("a", 4000));
+    cordoned->unschedulable = true;
+    ledger.put(cordoned);
+    EXPECT_GT(ledger.changes().static_epoch(), epoch);
+}
+
+TEST(Ledger, PodsSeenBeforeTheirNodeAreCountedWhenItComes) {
+    Ledger ledger;
+    model::Pod pod = pod_of(1, spec_of(100, 1));
+    pod.node = "late";
+    ledger.put(pod);
+    EXPECT_EQ(ledger.node_of(ledger.find_pod(pod.meta.uid)), "late");
+    ledger.put(node_named("late", 4000));
+    EXPECT_EQ(ledger.free(ledger.row_of("late"), model::kCpu), 3900);
+    ledger.remove_node("late");
+    ledger.remove_pod(pod.meta.uid);
+    ledger.put(node_named("late", 4000));
+    EXPECT_EQ(ledger.free(ledger.row_of("late"), model::kCpu), 4000);
+}
+
+// Amounts up to the end of int64 among ordinary ones; whatever order, the sums are those of the members.
+TEST(Ledger, SumsAreThoseOfTheMembersAfterEveryStep) {
+    const uint64_t seed = base::seed_from_system();
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    base::Random random(seed);
+    Ledger ledger;
+    std::vector<std::string> uids;
+    for (uint64_t step = 0; step < 3000; ++step) {
+        const std::string name = fmt::format("node-{}", random.below(6));
+        const uint64_t what = random.below(20);
+        if (what == 0) ledger.remove_node(name);
+        if (what == 1 || ledger.node_count() == 0) ledger.put(node_named(name, random.between(0, 64000)));
+        if (what >= 2 && what < 12) {
+            const bool huge = random.chance(1, 20);
+            model::Pod pod =
+                pod_of(step, spec_of(random.between(0, 4000), huge ? INT64_MAX - 5 : random.between(0, 1 << 30)));
+            pod.node = name;
+            ledger.put(pod);
+            uids.push_back(pod.meta.uid);
+        }
+        if (what >= 12 && !uids.empty()) {
+            const size_t pick = random.below(uids.size());
+            const PodIndex index = ledger.find_pod(uids[pick]);
+            if (what < 15 && ledger.pod(index).row != kNoRow) {
+                ledger.lift(index);
+                ASSERT_NO_FATAL_FAILURE(expect_sums(ledger));
+                ledger.settle(index);
+            } else {
+                ledger.remove_pod(uids[pick]);
+                uids[pick] = uids.back();
+                uids.pop_back();
+            }
+        }
+        ASSERT_NO_FATAL_FAILURE(expect_sums(ledger));
+    }
+}
+
+}  // namespace
+}  // namespace berth::ledger

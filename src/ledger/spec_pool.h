@@ -1,0 +1,36 @@
+#pragma once
+
+#include <absl/container/flat_hash_set.h>
+
+#include <memory>
+
+#include "model/pod.h"
+
+namespace berth::ledger {
+
+// Keeps one of all equal pod specs. Pods of one template then share it, and whoever caches by spec compares addresses.
+class SpecPool {
+public:
+    using Spec = std::shared_ptr<const model::PodSpec>;
+
+    // The pooled spec that equals this one: itself when it is the first.
+    Spec intern(const Spec& spec);
+    // Whether this very object is the pooled one.
+    bool owns(const model::PodSpec* spec) const { return known_.contains(spec); }
+    size_t size() const { return by_value_.size(); }
+
+private:
+    struct Hash {
+        size_t operator()(const Spec& spec) const { return spec->hash(); }
+    };
+    struct Equal {
+        bool operator()(const Spec& a, const Spec& b) const { return a == b || *a == *b; }
+    };
+    void drop_unused();
+
+    absl::flat_hash_set<Spec, Hash, Equal> by_value_;
+    absl::flat_hash_set<const model::PodSpec*> known_;
+    size_t next_sweep_ = 1024;
+};
+
+}  // namespace berth::ledger

@@ -1,0 +1,65 @@
+#include "ledger/uid.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <functional>
+
+namespace berth::ledger {
+namespace {
+
+constexpr int8_t digit(char c) {
+    if (c >= '0' && c <= '9') return static_cast<int8_t>(c - '0');
+    if (c >= 'a' && c <= 'f') return static_cast<int8_t>(c - 'a' + 10);
+    return -1;
+}
+
+constexpr std::array<int8_t, 256> kDigits = [] {
+    std::array<int8_t, 256> digits{};
+    for (size_t i = 0; i < digits.size(); ++i) digits[i] = digit(static_cast<char>(i));
+    return digits;
+}();
+
+// 8-4-4-4-12 lower-case hexadecimal digits.
+bool read_uuid(std::string_view text, uint64_t& high, uint64_t& low) {
+    constexpr std::string_view kShape = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+    if (text.size() != kShape.size()) return false;
+    for (size_t i = 0; i < text.size(); ++i) {
+        if (kShape[i] == '-') {
+            if (text[i] != '-') return false;
+            continue;
+        }
+        const int8_t value = kDigits[static_cast<uint8_t>(text[i])];
+        if (value < 0) return false;
+        uint64_t& half = i < 19 ? high : low;
+        half = half << 4 | static_cast<uint64_t>(value);
+    }
+    return true;
+}
+
+}  // namespace
+
+Uid::Uid(std::string_view text) {
+    if (read_uuid(text, high_, low_)) return;
+    high_ = low_ = 0;
+    other_ = Text(text);
+}
+
+std::string Uid::text() const {
+    if (other_.is_set()) return std::string(other_.view());
+    return fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", high_ >> 32, high_ >> 16 & 0xffff, high_ & 0xffff,
+                       low_ >> 48, low_ & 0xffffffffffff);
+}
+
+size_t Uid::hash() const {
+    if (other_.is_set()) return std::hash<std::string_view>()(other_.view());
+    // UUIDs are random in most bits already; the multiplication spreads those that are numbered.
+    return (high_ ^ (low_ * 0x9e3779b97f4a7c15ULL)) * 0x9e3779b97f4a7c15ULL >> 7;
+}
+
+bool Uid::operator==(const Uid& other) const {
+    return high_ == other.high_ && low_ == other.low_ && other_.is_set() == other.other_.is_set() &&
+           other_.view() == other.other_.view();
+}
+
+}  // namespace berth::ledger
