@@ -141,10 +141,11 @@ Status LogFile::prepare_writes() {
     return {};
 }
 
-Result<std::string> LogFile::quick_check() {
+Status LogFile::quick_check() {
     auto said = database_.text("PRAGMA quick_check(1)");
     if (!said) return damaged(said.error());
-    return said;
+    if (*said != "ok") return damaged(base::invalid(*said));
+    return {};
 }
 
 Status LogFile::replay(const Log::Replay& visit) {

@@ -34,10 +34,8 @@ public:
     Log::Extent extent() const { return extent_; }
     Database& database() { return database_; }
 
-    // SQLite's own look at every page: "ok", or what is wrong.
-    Result<std::string> quick_check();
-    // The sentence for an operator whose file is damaged; other errors as they are.
-    Error damaged(const Error& cause) const;
+    // SQLite's own look at every page.
+    Status quick_check();
     // Every row in order; refuses a row whose checksum differs, or a file that lost one.
     Status replay(const Log::Replay&);
     // Durable, all or none, when it returns.
@@ -55,6 +53,8 @@ private:
     Status prepare_writes();
     Status insert(const Event&);
     Status save_state();
+    // The sentence for an operator whose file is damaged; other errors as they are.
+    Error damaged(const Error& cause) const;
 
     std::string path_;
     FileTuning tuning_;
