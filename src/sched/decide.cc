@@ -50,6 +50,9 @@ Verdict decide(const Ask& ask, const Ledger& ledger, const Profile& profile) {
 }
 
 std::string diagnosis(const Strikes& strikes, const Ledger& ledger) {
+    if (const Refusal* refusal = strikes.refused()) {
+        return fmt::format("0/{} nodes are available: {}.", ledger.node_count(), fmt::join(refusal->reasons, ", "));
+    }
     std::map<std::string, size_t> counts;
     for (Row row = strikes.begin(); row < strikes.end(); ++row) {
         const Refusal* refusal = strikes.why(row);

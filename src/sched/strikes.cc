@@ -20,8 +20,18 @@ Strikes::RefusalId Strikes::refusal(std::string_view plugin, std::vector<std::st
     return static_cast<RefusalId>(refusals_.size() - 1);
 }
 
-void Strikes::strike_all(RefusalId id) {
-    each_open([&](Row row) { strike(row, id); });
+void Strikes::refuse(RefusalId id) {
+    if (refused_ != kNoRefusal) return;
+    refused_ = id;
+    for (size_t i = 0; i < open_.size(); ++i) {
+        if (open_[i] || why_[i] != kNoRefusal) why_[i] = id;
+        open_[i] = 0;
+    }
+}
+
+void Strikes::overrule(Row row, const Refusal* found) {
+    open_[row - begin_] = found == nullptr;
+    why_[row - begin_] = found ? refusal(found->plugin, found->reasons, found->unresolvable) : kNoRefusal;
 }
 
 std::vector<Row> Strikes::open_rows() const {

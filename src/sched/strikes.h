@@ -40,12 +40,18 @@ public:
         open_[row - begin_] = 0;
         why_[row - begin_] = id;
     }
-    void strike_all(RefusalId id);
+    // What a plugin says before any row is looked at: it closes every row, struck ones too, and is told once for all of
+    // them. The first such refusal stands.
+    void refuse(RefusalId id);
+    // Takes over what was found out about a row elsewhere: nullptr when it is open.
+    void overrule(Row row, const Refusal* refusal);
 
     bool open(Row row) const { return open_[row - begin_] != 0; }
     std::vector<Row> open_rows() const;
     // nullptr when the row is open or empty.
     const Refusal* why(Row row) const;
+    // The refusal that was told once for all rows, if any.
+    const Refusal* refused() const { return refused_ == kNoRefusal ? nullptr : &refusals_[refused_]; }
     Row begin() const { return begin_; }
     Row end() const { return end_; }
 
@@ -56,6 +62,7 @@ private:
     std::vector<uint8_t> open_;
     std::vector<RefusalId> why_;
     std::vector<Refusal> refusals_;
+    RefusalId refused_ = kNoRefusal;
 };
 
 }  // namespace berth::sched

@@ -48,7 +48,7 @@ public:
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
         const auto names = named_nodes(*ask.spec);
         if (!names) return;
-        if (names->empty()) return strikes.strike_all(strikes.refusal(kName, {"pod affinity terms conflict"}, true));
+        if (names->empty()) return strikes.refuse(strikes.refusal(kName, {"pod affinity terms conflict"}, true));
         const auto refused = strikes.refusal(kName, {"node(s) didn't satisfy plugin(s) [NodeAffinity]"}, true);
         strikes.each_open([&](Row row) {
             if (!names->contains(ledger.name(row))) strikes.strike(row, refused);

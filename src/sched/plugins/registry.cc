@@ -8,8 +8,9 @@ namespace berth::sched {
 const Profile& default_profile() {
     using namespace plugins;
     static const Profile profile{
-        .filters = {named_nodes_filter(), node_unschedulable(), node_name(), taint_filter(), node_affinity_filter(),
-                    node_ports(), fit_filter()},
+        .filters = {named_nodes_filter(), volume_claims(), node_unschedulable(), node_name(), taint_filter(),
+                    node_affinity_filter(), node_ports(), fit_filter(), volume_restrictions(), volume_limits(),
+                    volume_binding(), volume_zone()},
         .scorers = {{taint_scorer(), 3},
                     {node_affinity_scorer(), 2},
                     {least_allocated(), 1},

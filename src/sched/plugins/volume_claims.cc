@@ -1,0 +1,25 @@
+#include "sched/claims.h"
+#include "sched/plugins/registry.h"
+
+namespace berth::sched::plugins {
+namespace {
+
+// What VolumeRestrictions, VolumeBinding and VolumeZone refuse before any node is looked at: claims and volumes that
+// are missing, lost, going, or that somebody else must bind first.
+class VolumeClaims final : public Filter {
+public:
+    std::string_view name() const override { return "VolumeBinding"; }
+    void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
+        if (auto refusal = claims_refusal(ask, ledger)) {
+            strikes.refuse(strikes.refusal(refusal->plugin, std::move(refusal->reasons), refusal->unresolvable));
+        }
+    }
+};
+
+}  // namespace
+
+std::shared_ptr<const Filter> volume_claims() {
+    return std::make_shared<VolumeClaims>();
+}
+
+}  // namespace berth::sched::plugins
