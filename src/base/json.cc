@@ -77,8 +77,15 @@ struct StrictHandler {
         stack.push_uint64(u);
         return true;
     }
-    bool on_double(double d, bj::string_view, bj::error_code&) {
-        stack.push_double(d);
+    // Boost's own value may be off in the last digit, and infinite. The text is whole, since it comes in one piece.
+    bool on_double(double rough, bj::string_view s, bj::error_code& ec) {
+        double exact = rough;
+        (void)std::from_chars(s.data(), s.data() + s.size(), exact);
+        if (!std::isfinite(exact)) {
+            ec = bj::error::exponent_overflow;
+            return false;
+        }
+        stack.push_double(exact);
         return true;
     }
     bool on_bool(bool b, bj::error_code&) {

@@ -18,6 +18,12 @@ TEST(Json, RoundTripKeepsOrderAndNumbers) {
     EXPECT_EQ(round_trip("[0.5,1.0,1e30,100000.0]"), "[0.5,1,1e+30,100000]");
 }
 
+TEST(Json, DoublesKeepTheirLastDigit) {
+    EXPECT_EQ(round_trip("[123456789.12345679,500e30,0.3,1e22,5e-324,1e-999]"),
+              "[123456789.12345679,5e+32,0.3,1e+22,5e-324,0]");
+    for (const auto* text : {"1e999", "-1e999", "1.8e308", "[1e99999]"}) EXPECT_FALSE(parse_json(text)) << text;
+}
+
 TEST(Json, RefusesWhatCouldBeReadInTwoWays) {
     for (const auto* text : {R"({"a":1,"a":2})", R"({"x":{"uid":"1","uid":"2"}})", "[1] 2", "{", "", "NaN", "[1,]",
                              "\"\xff\"", "\"\\ud800\"", "{\"a\":\"\xc0\xaf\"}", "{'a':1}"}) {

@@ -16,8 +16,8 @@ using base::bad_request;
 
 constexpr int32_t kNano = -9;
 constexpr int128 kMax = static_cast<int128>(~static_cast<uint128>(0) >> 1);
-// Exponents end here, well inside int32, so that the largest value still prints and reads back.
-constexpr int32_t kMaxScale = 2'000'000'000;
+// Larger values stop here. SI suffixes end at E, so the exponent is also the number of digits that text() may print.
+constexpr int32_t kMaxScale = 1000;
 constexpr int128 kMaxBinaryNanos = static_cast<int128>(std::numeric_limits<int64_t>::max()) * 1'000'000'000;
 
 struct Suffix {
