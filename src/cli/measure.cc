@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ctime>
 #include <fstream>
 
 namespace berth::cli {
@@ -28,11 +29,34 @@ double rounded(double value) {
     return std::round(value * 100) / 100;
 }
 
-JsonObject report(const Latencies& latencies, size_t operations, base::Duration elapsed) {
-    const double seconds = std::chrono::duration<double>(elapsed).count();
-    return {{"ops_per_s", rounded(static_cast<double>(operations) / seconds)},
+namespace {
+
+base::Duration processor_time() {
+    timespec spent = {};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
+    return std::chrono::seconds(spent.tv_sec) + std::chrono::nanoseconds(spent.tv_nsec);
+}
+
+}  // namespace
+
+Stopwatch::Stopwatch() : wall_(base::system_clock().now()), cpu_(processor_time()) {}
+
+base::Duration Stopwatch::wall() const {
+    return base::system_clock().now() - wall_;
+}
+
+base::Duration Stopwatch::cpu() const {
+    return processor_time() - cpu_;
+}
+
+JsonObject report(const Latencies& latencies, size_t operations, const Stopwatch& watch) {
+    const double seconds = std::chrono::duration<double>(watch.wall()).count();
+    const double cpu_us = std::chrono::duration<double, std::micro>(watch.cpu()).count();
+    const auto count = static_cast<double>(operations);
+    return {{"ops_per_s", rounded(count / seconds)},
             {"p50_us", rounded(latencies.percentile(50))},
             {"p99_us", rounded(latencies.percentile(99))},
+            {"cpu_us_per_op", rounded(cpu_us / count)},
             {"rss_mb", rounded(resident_mb())}};
 }
 

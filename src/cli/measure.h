@@ -27,7 +27,19 @@ double resident_mb();
 // Two decimals are enough for people and small enough for a table.
 double rounded(double value);
 
-// ops_per_s, p50_us, p99_us and rss_mb, as every workload reports them.
-JsonObject report(const Latencies&, size_t operations, base::Duration elapsed);
+// Wall and processor time since it was made.
+class Stopwatch {
+public:
+    Stopwatch();
+    base::Duration wall() const;
+    base::Duration cpu() const;
+
+private:
+    base::Instant wall_;
+    base::Duration cpu_;
+};
+
+// ops_per_s, p50_us, p99_us, cpu_us_per_op (of the whole process) and rss_mb, as every workload reports them.
+JsonObject report(const Latencies&, size_t operations, const Stopwatch&);
 
 }  // namespace berth::cli

@@ -84,8 +84,8 @@ TEST(StoreFaults, EveryWriteAndSyncFailsOnceAndNothingAcknowledgedIsLost) {
     for (const Fault fault : {Fault::Error, Fault::Full, Fault::Short}) {
         for (int64_t n = 1;; ++n) {
             SCOPED_TRACE(fmt::format("fault {} at operation {}", static_cast<int>(fault), n));
-            const TempDir dir;
-            const TempDir after_power_cut;
+            const TempDir dir(TempDir::Where::Memory);
+            const TempDir after_power_cut(TempDir::Where::Memory);
             base::Random random(static_cast<uint64_t>(n));
             int acknowledged = 0;
             int64_t operations = 0;
@@ -114,7 +114,7 @@ TEST(StoreFaults, APowerCutAtEveryWriteAndSyncLosesNothingAcknowledged) {
     const uint64_t seed = base::seed_from_system() % 1'000'000'000;
     fmt::print("seed {}\n", seed);
     base::Random random(seed);
-    const TempDir dir;
+    const TempDir dir(TempDir::Where::Memory);
     FaultVfs vfs("cut");
     std::atomic<int> acknowledged = 0;
     int64_t cuts = 0;
@@ -122,7 +122,7 @@ TEST(StoreFaults, APowerCutAtEveryWriteAndSyncLosesNothingAcknowledged) {
         if (!std::filesystem::exists(dir.path() + "/store.db") || testing::Test::HasFailure()) return;
         for (const uint64_t kept : {0, 2, 4}) {
             SCOPED_TRACE(fmt::format("seed {}, operation {}, kept {}/4", seed, vfs.operations(), kept));
-            const TempDir left;
+            const TempDir left(TempDir::Where::Memory);
             vfs.power_cut(left.path(), random, kept);
             expect_recovery(left.path(), acknowledged, kSteps);
             ++cuts;

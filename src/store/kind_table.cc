@@ -53,19 +53,22 @@ RecordPtr KindTable::find(Place place) const {
     return it == records_.end() ? nullptr : *it;
 }
 
-void KindTable::put(RecordPtr record) {
+RecordPtr KindTable::put(RecordPtr record) {
     const auto it = records_.lower_bound(place_of(record->key));
-    if (it != records_.end() && place_of((*it)->key) == place_of(record->key)) {
-        // Same place, so the order of the set holds.
-        const_cast<RecordPtr&>(*it) = std::move(record);
-    } else {
+    if (it == records_.end() || place_of((*it)->key) != place_of(record->key)) {
         records_.insert(it, std::move(record));
+        return nullptr;
     }
+    // The same place, so the order of the set holds.
+    return std::exchange(const_cast<RecordPtr&>(*it), std::move(record));
 }
 
-void KindTable::erase(Place place) {
+RecordPtr KindTable::erase(Place place) {
     const auto it = records_.find(place);
-    if (it != records_.end()) records_.erase(it);
+    if (it == records_.end()) return nullptr;
+    RecordPtr last = *it;
+    records_.erase(it);
+    return last;
 }
 
 void KindTable::apply(EventPtr event, base::Instant now) {

@@ -52,9 +52,9 @@ public:
     const History& history() const { return history_; }
     History& history() { return history_; }
 
-    // Sets or removes without an event.
-    void put(RecordPtr);
-    void erase(Place);
+    // Set or remove without an event; what stood there before, if anything.
+    RecordPtr put(RecordPtr);
+    RecordPtr erase(Place);
     void apply(EventPtr, base::Instant now);
 
     // As it was at `revision`, which the history must reach.

@@ -39,13 +39,10 @@ Status Store::recover() {
 
 RecordPtr Store::remember(Log::Change change, base::Instant now) {
     KindTable& kind = table(change.record->key.kind);
-    RecordPtr previous = kind.find(place_of(change.record->key));
-    if (change.record->revision > floor_) {
-        if (EventPtr event = event_of(std::move(change), previous)) kind.apply(std::move(event), now);
-    } else if (change.deleted) {
-        kind.erase(place_of(change.record->key));
-    } else {
-        kind.put(std::move(change.record));
+    const bool told = change.record->revision > floor_;
+    RecordPtr previous = change.deleted ? kind.erase(place_of(change.record->key)) : kind.put(change.record);
+    if (EventPtr event = told ? event_of(std::move(change), previous) : nullptr) {
+        kind.history().push(std::move(event), now);
     }
     return previous;
 }

@@ -8,10 +8,12 @@
 
 namespace berth::store {
 
-// A new directory under the system's temporary one, gone with the object.
+// A new directory, gone with the object: under the system's temporary one, or in memory where there is such a place
+// (where fsync costs nothing, for tests that bring their own idea of a disk).
 class TempDir {
 public:
-    TempDir() : path_((std::filesystem::temp_directory_path() / "berth-XXXXXX").string()) {
+    enum class Where { Disk, Memory };
+    explicit TempDir(Where where = Where::Disk) : path_(parent(where) + "/berth-XXXXXX") {
         CHECK(mkdtemp(path_.data()) != nullptr);
     }
     ~TempDir() {
@@ -23,6 +25,10 @@ public:
     const std::string& path() const { return path_; }
 
 private:
+    static std::string parent(Where where) {
+        const bool memory = where == Where::Memory && std::filesystem::is_directory("/dev/shm");
+        return memory ? "/dev/shm" : std::filesystem::temp_directory_path().string();
+    }
     std::string path_;
 };
 
