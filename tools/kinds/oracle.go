@@ -23,7 +23,7 @@ import (
 )
 
 // Test data made by Kubernetes' own code: "patch" and "protobuf" print one case a line,
-// "objects" random objects for tests/oracles/kubernetes.
+// "objects" and "mutations" objects for tests/oracles/kubernetes.
 func runOracle(name string) {
 	out := bufio.NewWriter(os.Stdout)
 	defer out.Flush()
@@ -34,6 +34,8 @@ func runOracle(name string) {
 		protobufCases(out)
 	case "objects":
 		objects(out)
+	case "mutations":
+		mutations(out)
 	default:
 		panic("no oracle " + name)
 	}

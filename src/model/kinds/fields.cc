@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "model/kinds/base64.h"
+#include "model/kinds/where.h"
 #include "model/quantity.h"
 #include "model/times.h"
 
@@ -13,19 +14,6 @@ namespace berth::model {
 namespace {
 
 using base::bad_request;
-
-// Where in the document we are; a chain on the stack, spelled out only when somebody must be told.
-struct Where {
-    const Where* parent = nullptr;
-    std::string_view name = {};
-    size_t index = SIZE_MAX;  // in a list, when name is empty
-
-    std::string text(bool with_index) const {
-        std::string before = parent == nullptr ? "" : parent->text(with_index);
-        if (name.empty()) return index == SIZE_MAX || !with_index ? before : fmt::format("{}[{}]", before, index);
-        return before.empty() ? std::string(name) : fmt::format("{}.{}", before, name);
-    }
-};
 
 // "core.v1.PodSpec" as Go's decoder names it: "PodSpec" for the owner, "v1.PodSpec" for the type.
 std::string_view owner_name(const Type& type) {
@@ -69,7 +57,7 @@ std::string json_kind(const Json& v) {
 
 Error mismatch(const Json& value, const Type& owner, const Field& f, const Where& where) {
     return bad_request(fmt::format("json: cannot unmarshal {} into Go struct field {}.{} of type {}", json_kind(value),
-                                   owner_name(owner), where.text(false), go_name(f)));
+                                   owner_name(owner), where.plain_text(), go_name(f)));
 }
 
 bool is_integer(const Json& v) {
@@ -86,10 +74,10 @@ public:
 
     Status object(JsonObject& o, const Type& type, const Where& where, bool keep) {
         for (auto it = o.begin(); it != o.end();) {
-            const Where here{&where, it->key()};
+            const Where here = where.member(it->key());
             const Field* f = type.find(it->key());
             if (f == nullptr) {
-                if (!keep) complaints.push_back(fmt::format("unknown field \"{}\"", here.text(true)));
+                if (!keep) complaints.push_back(fmt::format("unknown field \"{}\"", here.text()));
                 it = keep ? it + 1 : o.erase(it);
                 continue;
             }
@@ -133,12 +121,12 @@ private:
         if (f.holder == Holder::List) {
             if (!v.is_array()) return mismatch(v, owner, f, where);
             size_t i = 0;
-            for (auto& item : v.get_array()) TRY(element(item, owner, f, Where{&where, {}, i++}, keep));
+            for (auto& item : v.get_array()) TRY(element(item, owner, f, where.item(i++), keep));
             return {};
         }
         if (f.holder == Holder::Map) {
             if (!v.is_object()) return mismatch(v, owner, f, where);
-            for (auto& entry : v.get_object()) TRY(element(entry.value(), owner, f, Where{&where, entry.key()}, keep));
+            for (auto& entry : v.get_object()) TRY(element(entry.value(), owner, f, where.member(entry.key()), keep));
             return {};
         }
         return one(v, owner, f, where, keep);
@@ -206,7 +194,7 @@ private:
         size_t i = 0;
         for (auto& item : v.get_array()) {
             if (!item.is_object()) return mismatch(item, owner, f, where);
-            TRY(object(item.get_object(), *f.type, Where{&where, {}, i++}, false));
+            TRY(object(item.get_object(), *f.type, where.item(i++), false));
         }
         return {};
     }
@@ -226,7 +214,7 @@ private:
         if (f.form == Form::MicroTime) canonical = micro_time_text(TRY(parse_time(written)));
         if (f.form == Form::Duration) TRY(parse_duration(written));
         if (f.form == Form::Bytes && !decode_base64(written))
-            return bad_request(fmt::format("illegal base64 data in {}", where.text(true)));
+            return bad_request(fmt::format("illegal base64 data in {}", where.text()));
         if (canonical && !keep) v = *canonical;
         return {};
     }

@@ -1,5 +1,6 @@
 // What kube-apiserver makes of an object: one JSON object a line in; a line {"in", "out", "columns", "cells", "now"} out,
-// where out is the object with defaults and cells is its row of the wide table.
+// where out is the object with defaults and cells is its row of the wide table. With the argument "validate": a line
+// {"object", "causes"}, the object with defaults and what is wrong with it.
 package main
 
 import (
@@ -57,6 +58,10 @@ func main() {
 			panic(err)
 		}
 		line := map[string]any{"in": json.RawMessage(in.Bytes()), "out": json.RawMessage(defaulted)}
+		if len(os.Args) > 1 && os.Args[1] == "validate" {
+			print(map[string]any{"object": json.RawMessage(defaulted), "causes": causes(internal)})
+			continue
+		}
 		line["now"] = time.Now().UTC().Format(time.RFC3339Nano)
 		table, err := convertor.ConvertToTable(nil, internal, &metav1.TableOptions{})
 		if err == nil && len(table.Rows) == 1 {
@@ -67,10 +72,14 @@ func main() {
 			}
 			line["columns"] = names
 		}
-		out, err := json.Marshal(line)
-		if err != nil {
-			panic(err)
-		}
-		fmt.Println(string(out))
+		print(line)
 	}
+}
+
+func print(line any) {
+	out, err := json.Marshal(line)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(string(out))
 }

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <span>
+
+#include "model/kinds/validate_rules.h"
+
+namespace berth::model {
+
+struct NamedRule {
+    std::string_view name;
+    ValidationRule rule;
+};
+
+// The rules by file.
+std::span<const NamedRule> pod_rules();
+std::span<const NamedRule> object_rules();
+
+}  // namespace berth::model

@@ -1,0 +1,91 @@
+#include "model/kinds/validate.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "model/kinds/defaults.h"
+#include "model/kinds/fields.h"
+
+namespace berth::model {
+namespace {
+
+Json parsed(std::string_view text) {
+    return base::parse_json(text).value();
+}
+
+using ByField = std::map<std::string, std::set<std::string>>;
+
+// Where our words are our own, only the value is compared: the form of names, and values that Kubernetes prints in the
+// spelling of its own structs.
+std::string comparable(std::string text) {
+    for (const auto* ours : {"consist of", "a valid percent", "must be a number or a percentage"}) {
+        if (text.find(ours) != std::string::npos) return text.substr(0, text.find("\": "));
+    }
+    const size_t object = text.find(": {\"");
+    return object == std::string::npos || text.find(": {\"app\"") != std::string::npos ? text : text.substr(0, object);
+}
+
+// Kubernetes says metadata where it means a node's spec, and leaves a gate's member out.
+std::string comparable_field(const std::string& field) {
+    if (field.starts_with("metadata.taints")) return "spec" + field.substr(8);
+    return field == "spec.schedulingGates[0]" ? field + ".name" : field;
+}
+
+// Each line: a valid object with one thing changed, and what kube-apiserver's validation says (testdata/mutations.txt,
+// tests/oracles/kubernetes). Where Kubernetes complains twice about one member, once is enough.
+TEST(Validate, AgreesWithKubernetes) {
+    std::ifstream in("src/model/kinds/testdata/validation.jsonl");
+    int count = 0;
+    for (std::string line; std::getline(in, line); ++count) {
+        const Json c = parsed(line);
+        Json object = c.at("object");
+        const Kind& kind = *kinds().of(base::find_string(object, {"apiVersion"}), base::find_string(object, {"kind"}));
+        ASSERT_TRUE(check_fields(object, *kind.type).ok());
+        ByField theirs;
+        for (const auto& cause : c.at("causes").get_array()) {
+            theirs[comparable_field(std::string(base::find_string(cause, {"field"})))].insert(
+                comparable(std::string(base::find_string(cause, {"reason"})) + " " +
+                           std::string(base::find_string(cause, {"message"}))));
+        }
+        ByField ours;
+        for (const auto& cause : validate(object, kind))
+            ours[cause.field].insert(comparable(cause.reason + " " + cause.message));
+        ASSERT_EQ(ours.size(), theirs.size()) << line << (ours.empty() ? "" : ours.begin()->first);
+        for (const auto& [field, messages] : ours) {
+            for (const auto& message : messages)
+                EXPECT_TRUE(theirs[field].contains(message)) << field << ": " << message << "\n" << line;
+        }
+    }
+    EXPECT_GE(count, 170);
+}
+
+TEST(Validate, WhatMayNotChange) {
+    const Json before = parsed(R"({"spec":{"selector":{"matchLabels":{"a":"b"}},"replicas":1}})");
+    const Json after = parsed(R"({"spec":{"selector":{"matchLabels":{"a":"c"}},"replicas":2}})");
+    const auto causes = validate_update(before, after, *kinds().of("apps/v1", "Deployment"));
+    ASSERT_EQ(causes.size(), 1U);
+    EXPECT_EQ(causes[0].field, "spec.selector");
+    EXPECT_EQ(causes[0].message, R"(Invalid value: {"matchLabels":{"a":"c"}}: field is immutable)");
+    EXPECT_TRUE(validate_update(before, before, *kinds().of("apps/v1", "Deployment")).empty());
+    const Json sealed = parsed(R"({"immutable":true,"data":{"a":"b"}})");
+    const Json opened = parsed(R"({"data":{"a":"c"}})");
+    EXPECT_EQ(validate_update(sealed, opened, *kinds().of("v1", "ConfigMap")).size(), 2U);
+    const auto stateful =
+        validate_update(parsed(R"({"spec":{"serviceName":"a","replicas":1}})"),
+                        parsed(R"({"spec":{"serviceName":"b","replicas":2}})"), *kinds().of("apps/v1", "StatefulSet"));
+    ASSERT_EQ(stateful.size(), 1U);
+    EXPECT_EQ(stateful[0].reason, "FieldValueForbidden");
+}
+
+TEST(Validate, StrangeDocumentsAreNoDanger) {
+    for (const auto& kind : kinds().all()) {
+        EXPECT_NO_FATAL_FAILURE((void)validate(JsonObject(), *kind));
+        EXPECT_NO_FATAL_FAILURE((void)validate(parsed(R"({"spec":{"template":{},"selector":{}},"data":{}})"), *kind));
+    }
+}
+
+}  // namespace
+}  // namespace berth::model
