@@ -85,7 +85,7 @@ struct StrictHandler {
             ec = bj::error::exponent_overflow;
             return false;
         }
-        stack.push_double(exact);
+        stack.push_double(exact == 0 ? 0.0 : exact);  // -0 would read back as the integer 0
         return true;
     }
     bool on_bool(bool b, bj::error_code&) {
@@ -102,7 +102,8 @@ struct StrictHandler {
 
 void append_double(double d, std::string& out) {
     const double magnitude = std::fabs(d);
-    const bool plain = d == 0 || (magnitude >= 1e-6 && magnitude < 1e21);
+    // Go writes plain digits up to 1e21; beyond 64 bits fast parsers refuse those.
+    const bool plain = d == 0 || (magnitude >= 1e-6 && magnitude < 9e18);
     char buffer[64];
     const auto [end, ec] = std::to_chars(buffer, buffer + sizeof buffer, d,
                                          plain ? std::chars_format::fixed : std::chars_format::scientific);

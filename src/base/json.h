@@ -21,7 +21,7 @@ inline constexpr int kMaxJsonDepth = 128;
 // refused. The error says what and at which byte.
 Result<Json> parse_json(std::string_view text);
 
-// Compact text; keys in the document's order; doubles as Go's encoding/json prints them.
+// Compact text; keys in the document's order; doubles with the digits that Go prints, an exponent from 9e18 on.
 std::string to_text(const Json& value);
 void append_text(const Json& value, std::string& out);
 // A JSON string with quotes and escapes.

@@ -19,8 +19,8 @@ TEST(Json, RoundTripKeepsOrderAndNumbers) {
 }
 
 TEST(Json, DoublesKeepTheirLastDigit) {
-    EXPECT_EQ(round_trip("[123456789.12345679,500e30,0.3,1e22,5e-324,1e-999]"),
-              "[123456789.12345679,5e+32,0.3,1e+22,5e-324,0]");
+    EXPECT_EQ(round_trip("[123456789.12345679,500e30,0.3,1e22,5e-324,1e-999,-0.0]"),
+              "[123456789.12345679,5e+32,0.3,1e+22,5e-324,0,0]");
     for (const auto* text : {"1e999", "-1e999", "1.8e308", "[1e99999]"}) EXPECT_FALSE(parse_json(text)) << text;
 }
 
@@ -38,9 +38,23 @@ TEST(Json, DepthIsLimited) {
     EXPECT_FALSE(parse_json(nested(129)));
     EXPECT_FALSE(parse_json(std::string(100000, '[')));
     JsonParser parser;
-    EXPECT_TRUE(parser.parse(nested(100)));
+    EXPECT_TRUE(parser.parse(nested(128)));
+    EXPECT_FALSE(parser.parse(nested(130)));
     EXPECT_FALSE(parser.parse(nested(200)));
     EXPECT_FALSE(parser.parse("\"\xff\""));
+}
+
+TEST(Json, WhatTheDoorAcceptsCanBeDecoded) {
+    JsonParser parser;
+    for (const auto* text :
+         {"100000000000000000000", "-9223372036854775809", "1e20", "-9.5e18", "18446744073709551616"}) {
+        const auto value = parse_json(text);
+        ASSERT_TRUE(value);
+        EXPECT_TRUE(parser.parse(to_text(*value))) << to_text(*value);
+        const auto view = parser.parse(text);
+        ASSERT_TRUE(view) << text;
+        EXPECT_EQ(double(*view), value->as_double());
+    }
 }
 
 TEST(Json, Paths) {

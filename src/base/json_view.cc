@@ -7,6 +7,14 @@
 namespace berth::base {
 
 Result<JsonView> JsonParser::parse(std::string_view text) {
+    auto parsed = parse_as_is(text);
+    if (parsed) return parsed;
+    // simdjson refuses integers beyond 64 bits, which others may send; rewritten, they are doubles.
+    const auto rewritten = parse_json(text);
+    return rewritten ? parse_as_is(to_text(*rewritten)) : std::move(parsed);
+}
+
+Result<JsonView> JsonParser::parse_as_is(std::string_view text) {
     if (parser_.max_depth() != kMaxJsonDepth || parser_.capacity() < text.size()) {
         if (parser_.allocate(std::max<size_t>(text.size(), 4096), kMaxJsonDepth))
             return internal("out of memory for JSON");

@@ -18,6 +18,8 @@ public:
     Result<JsonView> parse(std::string_view text);
 
 private:
+    Result<JsonView> parse_as_is(std::string_view text);
+
     simdjson::dom::parser parser_;
 };
 

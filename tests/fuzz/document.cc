@@ -24,6 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         expect_reads_back(*value);
         JsonParser parser;
         CHECK(parser.parse(text).ok());
+        CHECK(parser.parse(to_text(*value)).ok());
     }
     if (const auto documents = parse_yaml(text, {1 << 16, 1000})) {
         for (const auto& document : *documents) expect_reads_back(document);
