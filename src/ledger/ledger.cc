@@ -95,6 +95,7 @@ void Ledger::put(std::shared_ptr<const model::Node> node) {
         nodes_[row].node = std::move(node);
         by_name_.insert(row);
         set_allocatable(row, model::view_of(*nodes_[row].node).allocatable);
+        terms_->enter(row, nodes_[row].node);
         changes_.touch_member(row);
         return attach_orphans(nodes_[row].node->meta.name, row);
     }
@@ -106,6 +107,7 @@ void Ledger::put(std::shared_ptr<const model::Node> node) {
     }
     nodes_[row].node = std::move(node);
     set_allocatable(row, model::view_of(*nodes_[row].node).allocatable);
+    set_near(row);
     changes_.touch(row);
 }
 
@@ -120,6 +122,7 @@ void Ledger::remove_node(std::string_view name) {
         orphan_node_[index] = name;
     }
     images_.remove(*nodes_[row].node);
+    terms_->leave(row);
     set_allocatable(row, {});
     by_name_.erase(row);
     nodes_[row] = NodeEntry();
@@ -217,11 +220,13 @@ void Ledger::place(PodIndex index) {
     if (!pod.spec->ports.empty()) entry.ports.add(pod.spec->ports);
     if (!pod.spec->volumes.empty()) volumes_.enter({false, index}, pod.row, pod.spec);
     changes_.touch(pod.row);
+    count_near(index);
     if (pod.charges.empty()) return add_sums(pod.row, *pod.spec);
     for (const auto& charge : pod.charges) {
         auto& reservation = reservations_[charge.reservation];
         reservation.owners.push_back(index);
         recompute_charged(reservation);
+        show_near(charge.reservation);
     }
     recompute_row(pod.row);
 }
@@ -237,11 +242,13 @@ void Ledger::leave_row(PodIndex index) {
     if (!pod.spec->ports.empty()) entry.ports.remove(pod.spec->ports);
     if (!pod.spec->volumes.empty()) volumes_.leave({false, index}, pod.row);
     changes_.touch(pod.row);
+    uncount_near(index);
     if (pod.charges.empty()) return subtract_sums(pod.row, *pod.spec);
     for (const auto& charge : pod.charges) {
         auto& reservation = reservations_[charge.reservation];
         erase_value(reservation.owners, index);
         recompute_charged(reservation);
+        show_near(charge.reservation);
     }
     recompute_row(pod.row);
 }
@@ -292,7 +299,7 @@ void Ledger::put(const model::Pod& pod) {
         PodEntry& entry = pods_[known];
         if (node_of(known) == pod.node && (entry.spec == pod.spec || *entry.spec == *pod.spec)) {
             entry.assumed = false;
-            entry.terminating = pod.meta.deleted.has_value();
+            set_terminating(known, pod.meta.deleted.has_value());
             entry.started = pod.started.value_or(pod.meta.created);
             return;
         }

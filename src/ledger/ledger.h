@@ -10,12 +10,15 @@
 #include "base/string_map.h"
 #include "ledger/budgets.h"
 #include "ledger/changes.h"
+#include "ledger/ids.h"
 #include "ledger/images.h"
 #include "ledger/ports.h"
 #include "ledger/slab.h"
 #include "ledger/spec_pool.h"
+#include "ledger/terms.h"
 #include "ledger/uid.h"
 #include "ledger/volumes.h"
+#include "ledger/workloads.h"
 #include "model/node.h"
 #include "model/pod.h"
 #include "model/reservation.h"
@@ -24,15 +27,6 @@ namespace berth::ledger {
 
 using model::ResourceId;
 using model::Resources;
-
-// A node's place in every column. Stable while the node exists; reused after it is gone.
-using Row = uint32_t;
-inline constexpr Row kNoRow = UINT32_MAX;
-
-// Pods and reservations are entries in slabs; an index is stable while the entry exists.
-using PodIndex = uint32_t;
-using ReservationIndex = uint32_t;
-inline constexpr uint32_t kNone = UINT32_MAX;
 
 // One resource over all rows, in the resource's unit. used may exceed allocatable (the node shrank, somebody else
 // placed a pod): then nothing is placed there.
@@ -59,6 +53,7 @@ struct PodEntry {
     bool assumed = false;      // placed by us, not yet seen bound
     bool terminating = false;  // has a deletionTimestamp
     bool lifted = false;       // taken out of its row for a while
+    GroupId group = kNone;     // among the terms, while it is counted there
     base::Time created;
     base::Time started;
 
@@ -100,6 +95,12 @@ public:
     void remove_pod(std::string_view uid);
     void put(std::shared_ptr<const model::Reservation> reservation);
     void remove_reservation(std::string_view uid);
+    void put(model::Namespace space) { terms_->put(std::move(space)); }
+    void remove_namespace(std::string_view name) { terms_->remove_namespace(name); }
+    void put(model::Workload workload) { workloads_.put(std::move(workload)); }
+    void remove_workload(model::WorkloadKind kind, std::string_view ns, std::string_view name) {
+        workloads_.remove(kind, ns, name);
+    }
 
     // --- holds made by decisions
     // Places a pod now; it stays until put() sees it bound, or until it is given back.
@@ -130,6 +131,9 @@ public:
     const Budgets& budgets() const { return budgets_; }
     Budgets& budgets() { return budgets_; }
     const Changes& changes() const { return changes_; }
+    // Asking may make counters, which changes no answer.
+    Terms& terms() const { return *terms_; }
+    const Workloads& workloads() const { return workloads_; }
 
     const PodEntry& pod(PodIndex index) const { return pods_[index]; }
     PodIndex find_pod(std::string_view uid) const;
@@ -181,6 +185,12 @@ private:
     void hold(ReservationIndex index);
     void release(ReservationIndex index);
     std::vector<Charge> charges_of(const model::Pod& pod) const;
+    // Terms: see near.cc
+    void count_near(PodIndex index);
+    void uncount_near(PodIndex index);
+    void show_near(ReservationIndex index);
+    void set_terminating(PodIndex index, bool terminating);
+    void set_near(Row row);
     Row new_row();
     Column& column_for(ResourceId id);
 
@@ -194,6 +204,8 @@ private:
     Volumes volumes_;
     Budgets budgets_;
     Changes changes_;
+    std::unique_ptr<Terms> terms_ = std::make_unique<Terms>();
+    Workloads workloads_;
 
     SpecPool specs_;
     Slab<PodEntry> pods_;

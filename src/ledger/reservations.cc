@@ -36,6 +36,7 @@ void Ledger::hold(ReservationIndex index) {
     nodes_[entry.row].reservations.push_back(index);
     nodes_[entry.row].ports.add(entry.object->spec->ports);
     volumes_.enter({true, index}, entry.row, entry.object->spec);
+    show_near(index);
     recompute_row(entry.row);
     changes_.touch(entry.row);
 }
@@ -44,6 +45,7 @@ void Ledger::hold(ReservationIndex index) {
 void Ledger::release(ReservationIndex index) {
     ReservationEntry& entry = reservations_[index];
     if (entry.row == kNoRow) return;
+    terms_->hide(index);
     std::erase(nodes_[entry.row].reservations, index);
     nodes_[entry.row].ports.remove(entry.object->spec->ports);
     volumes_.leave({true, index}, entry.row);

@@ -10,10 +10,12 @@ const Profile& default_profile() {
     static const Profile profile{
         .filters = {named_nodes_filter(), volume_claims(), node_unschedulable(), node_name(), taint_filter(),
                     node_affinity_filter(), node_ports(), fit_filter(), volume_restrictions(), volume_limits(),
-                    volume_binding(), volume_zone()},
+                    volume_binding(), volume_zone(), spread_filter(system_spread_defaults()), pod_affinity_filter()},
         .scorers = {{taint_scorer(), 3},
                     {node_affinity_scorer(), 2},
                     {least_allocated(), 1},
+                    {spread_scorer(system_spread_defaults()), 2},
+                    {pod_affinity_scorer({}), 2},
                     {balanced_allocation(), 1},
                     {image_locality(), 1}},
     };

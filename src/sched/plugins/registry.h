@@ -22,6 +22,28 @@ std::shared_ptr<const Filter> volume_limits();
 std::shared_ptr<const Filter> volume_binding();
 std::shared_ptr<const Filter> volume_zone();
 std::shared_ptr<const Scorer> least_allocated();
+
+// Constraints for pods that have none of their own. System: nodes without a key still take part in the others.
+struct SpreadDefaults {
+    std::vector<model::SpreadConstraint> constraints;
+    bool system = false;
+};
+// Hostname with skew 3 and zone with skew 5, both ScheduleAnyway.
+SpreadDefaults system_spread_defaults();
+std::shared_ptr<const Filter> spread_filter(SpreadDefaults defaults);
+std::shared_ptr<const Scorer> spread_scorer(SpreadDefaults defaults);
+
+struct AffinityWeights {
+    int64_t required_affinity = 1;              // hardPodAffinityWeight
+    bool ignore_held_when_indifferent = false;  // ignorePreferredTermsOfExistingPods
+};
+std::shared_ptr<const Filter> pod_affinity_filter();
+std::shared_ptr<const Scorer> pod_affinity_scorer(AffinityWeights weights);
+
+// Whether other pods' places can change the answer for this ask. False: these plugins strike nothing and score 0.
+bool spread_matters(const Ask& ask, const Ledger& ledger);
+bool pod_affinity_matters(const Ask& ask, const Ledger& ledger);
+
 std::shared_ptr<const Scorer> balanced_allocation();
 std::shared_ptr<const Scorer> image_locality();
 

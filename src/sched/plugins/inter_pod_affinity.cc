@@ -1,0 +1,239 @@
+// InterPodAffinity: required terms of the asking pod and required anti-affinity of placed pods close domains, the
+// preferred ones of both (and the placed pods' required affinity) are scored.
+#include <algorithm>
+
+#include "sched/plugins/near.h"
+#include "sched/plugins/registry.h"
+
+namespace berth::sched::plugins {
+namespace {
+
+using ledger::Domain;
+using ledger::HeldTerm;
+using ledger::Hold;
+using ledger::kNoDomain;
+using ledger::TopologyKey;
+
+constexpr std::string_view kName = "InterPodAffinity";
+
+// A sum per domain of one key.
+struct Sums {
+    const TopologyKey* key;
+    std::vector<int64_t> by_domain;
+};
+
+// Sums for as many keys as the terms use: one or two as a rule.
+class SumsByKey {
+public:
+    std::vector<int64_t>& of(const TopologyKey& key) {
+        for (auto& sums : all_) {
+            if (sums.key == &key) return sums.by_domain;
+        }
+        return all_.emplace_back(Sums{&key, std::vector<int64_t>(key.domains())}).by_domain;
+    }
+    std::span<const Sums> all() const { return all_; }
+
+private:
+    std::vector<Sums> all_;
+};
+
+const ledger::NodeFilter kAllNodes;
+
+// What placed pods hold about the ask, times weight(term), summed into `sums`.
+template <class Weight>
+void add_held(const Ask& ask, const ledger::Terms& terms, const std::vector<ReservationIndex>& unseen, Weight weight,
+              SumsByKey& sums) {
+    const std::vector<uint32_t> held = terms.held_about(ask.spec->ns, ask.spec->labels);
+    for (const uint32_t id : held) {
+        const HeldTerm& term = terms.held(id);
+        const int64_t each = weight(term);
+        if (each == 0) continue;
+        auto& by_domain = sums.of(*term.key);
+        term.holders.each([&](Domain domain, uint32_t count) { by_domain[domain] += each * count; });
+    }
+    if (held.empty()) return;
+    terms.each_held_by(unseen, [&](uint32_t id, Domain domain) {
+        if (!std::binary_search(held.begin(), held.end(), id)) return;
+        const HeldTerm& term = terms.held(id);
+        const int64_t each = weight(term);
+        if (each != 0) sums.of(*term.key)[domain] -= each;
+    });
+}
+
+// Rows of one key that a filter refuses, by domain.
+struct Closed {
+    std::span<const Domain> domains;  // by row
+    std::vector<uint8_t> closed;      // by domain
+};
+
+bool closes(std::span<const Closed> keys, Row row) {
+    return std::any_of(keys.begin(), keys.end(), [&](const Closed& key) {
+        const Domain domain = key.domains[row];
+        return domain != kNoDomain && key.closed[domain];
+    });
+}
+
+class AffinityFilter final : public Filter {
+public:
+    std::string_view name() const override { return kName; }
+
+    void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
+        ledger::Terms& terms = ledger.terms();
+        terms.trim();
+        const auto unseen = invisible(ask);
+        const std::vector<Closed> wanted = unmet_affinity(ask, terms, unseen);
+        const std::vector<Closed> shunned = own_anti_affinity(ask, terms, unseen);
+        const std::vector<Closed> shunning = held_anti_affinity(ask, terms, unseen);
+        if (wanted.empty() && shunned.empty() && shunning.empty()) return;
+        const auto far = strikes.refusal(kName, {"node(s) didn't match pod affinity rules"}, true);
+        const auto near = strikes.refusal(kName, {"node(s) didn't match pod anti-affinity rules"}, false);
+        const auto refused =
+            strikes.refusal(kName, {"node(s) didn't satisfy existing pods anti-affinity rules"}, false);
+        strikes.each_open([&](Row row) {
+            for (const auto& key : wanted) {
+                const Domain domain = key.domains[row];
+                if (domain == kNoDomain || key.closed[domain]) return strikes.strike(row, far);
+            }
+            if (closes(shunned, row)) return strikes.strike(row, near);
+            if (closes(shunning, row)) return strikes.strike(row, refused);
+        });
+    }
+
+private:
+    // A domain is open when it has a pod that all the terms speak of. When there is none anywhere and the ask itself is
+    // such a pod, it is the first of its group: every domain is open, but the labels must be there.
+    static std::vector<Closed> unmet_affinity(const Ask& ask, ledger::Terms& terms,
+                                              const std::vector<ReservationIndex>& unseen) {
+        const auto& own = ask.spec->affinity;
+        if (own.empty()) return {};
+        const ledger::PodFilter pods{own, false};
+        std::vector<Closed> keys;
+        bool any = false;
+        for (const auto& term : own) {
+            const SeenTally tally(terms, terms.tally(pods, kAllNodes, term.topology_key), unseen);
+            const auto& key = tally->scope->key();
+            any = any || tally->counts.nonzero() != 0;
+            auto& closed = keys.emplace_back(Closed{key.rows(), std::vector<uint8_t>(key.domains(), 1)}).closed;
+            tally->counts.each([&](Domain domain, uint32_t) { closed[domain] = 0; });
+        }
+        const bool first = !any && std::all_of(own.begin(), own.end(), [&](const auto& term) {
+            return terms.asked_matches(term, ask.spec->ns, ask.spec->labels);
+        });
+        if (first) {
+            for (auto& key : keys) std::fill(key.closed.begin(), key.closed.end(), 0);
+        }
+        return keys;
+    }
+
+    static std::vector<Closed> own_anti_affinity(const Ask& ask, ledger::Terms& terms,
+                                                 const std::vector<ReservationIndex>& unseen) {
+        std::vector<Closed> keys;
+        for (const auto& term : ask.spec->anti_affinity) {
+            const SeenTally tally(terms, terms.tally({{term}, false}, kAllNodes, term.topology_key), unseen);
+            if (tally->counts.nonzero() == 0) continue;
+            const auto& key = tally->scope->key();
+            auto& closed = keys.emplace_back(Closed{key.rows(), std::vector<uint8_t>(key.domains())}).closed;
+            tally->counts.each([&](Domain domain, uint32_t) { closed[domain] = 1; });
+        }
+        return keys;
+    }
+
+    static std::vector<Closed> held_anti_affinity(const Ask& ask, const ledger::Terms& terms,
+                                                  const std::vector<ReservationIndex>& unseen) {
+        SumsByKey holders;
+        add_held(
+            ask, terms, unseen, [](const HeldTerm& term) { return term.hold == Hold::AntiAffinity ? 1 : 0; }, holders);
+        std::vector<Closed> keys;
+        for (const auto& [key, by_domain] : holders.all()) {
+            auto& closed = keys.emplace_back(Closed{key->rows(), std::vector<uint8_t>(by_domain.size())}).closed;
+            for (size_t domain = 0; domain < by_domain.size(); ++domain) closed[domain] = by_domain[domain] > 0;
+        }
+        return keys;
+    }
+};
+
+// trunc(100 x ((sum - min) / (max - min))): sum over keys of the weights of the node's domain.
+class AffinityScorer final : public Scorer {
+public:
+    explicit AffinityScorer(AffinityWeights weights) : weights_(weights) {}
+    std::string_view name() const override { return kName; }
+
+    void score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
+               std::span<int64_t> points) const override {
+        std::fill(points.begin(), points.end(), 0);
+        const bool prefers = !ask.spec->preferred_affinity.empty() || !ask.spec->preferred_anti_affinity.empty();
+        if (weights_.ignore_held_when_indifferent && !prefers) return;
+        ledger::Terms& terms = ledger.terms();
+        terms.trim();
+        const auto unseen = invisible(ask);
+        SumsByKey sums;
+        add_preferred(ask.spec->preferred_affinity, 1, terms, unseen, sums);
+        add_preferred(ask.spec->preferred_anti_affinity, -1, terms, unseen, sums);
+        add_held(ask, terms, unseen, [&](const HeldTerm& term) { return weight_of(term); }, sums);
+        for (const auto& [key, by_domain] : sums.all()) {
+            const auto domains = key->rows();
+            for (size_t i = 0; i < feasible.size(); ++i) {
+                const Domain domain = domains[feasible[i]];
+                if (domain != kNoDomain) points[i] += by_domain[domain];
+            }
+        }
+        spread_out(points);
+    }
+
+private:
+    int64_t weight_of(const HeldTerm& term) const {
+        switch (term.hold) {
+            case Hold::Affinity:
+                return weights_.required_affinity;
+            case Hold::AntiAffinity:
+                return 0;
+            case Hold::PreferredAffinity:
+                return term.weight;
+            case Hold::PreferredAntiAffinity:
+                return -term.weight;
+        }
+        return 0;
+    }
+
+    static void add_preferred(const std::vector<model::WeightedPodTerm>& preferred, int64_t sign, ledger::Terms& terms,
+                              const std::vector<ReservationIndex>& unseen, SumsByKey& sums) {
+        for (const auto& [weight, term] : preferred) {
+            const SeenTally tally(terms, terms.tally({{term}, false}, kAllNodes, term.topology_key), unseen);
+            if (tally->counts.nonzero() == 0) continue;
+            auto& by_domain = sums.of(tally->scope->key());
+            const int64_t each = sign * weight;
+            tally->counts.each([&](Domain domain, uint32_t count) { by_domain[domain] += each * count; });
+        }
+    }
+
+    static void spread_out(std::span<int64_t> points) {
+        if (points.empty()) return;
+        const auto [least, most] = std::minmax_element(points.begin(), points.end());
+        const int64_t low = *least;
+        const auto range = static_cast<double>(*most - low);
+        for (auto& point : points) {
+            const auto above = static_cast<double>(point - low);
+            point = range > 0 ? static_cast<int64_t>(static_cast<double>(kMaxScore) * (above / range)) : 0;
+        }
+    }
+
+    AffinityWeights weights_;
+};
+
+}  // namespace
+
+bool pod_affinity_matters(const Ask& ask, const Ledger& ledger) {
+    const auto& spec = *ask.spec;
+    return !spec.affinity.empty() || !spec.anti_affinity.empty() || !spec.preferred_affinity.empty() ||
+           !spec.preferred_anti_affinity.empty() || !ledger.terms().held_about(spec.ns, spec.labels).empty();
+}
+
+std::shared_ptr<const Filter> pod_affinity_filter() {
+    return std::make_shared<AffinityFilter>();
+}
+
+std::shared_ptr<const Scorer> pod_affinity_scorer(AffinityWeights weights) {
+    return std::make_shared<AffinityScorer>(weights);
+}
+
+}  // namespace berth::sched::plugins

@@ -1,0 +1,270 @@
+// PodTopologySpread: the filter for DoNotSchedule and the score for ScheduleAnyway.
+#include <algorithm>
+#include <cmath>
+
+#include "sched/plugins/near.h"
+#include "sched/plugins/registry.h"
+
+namespace berth::sched::plugins {
+namespace {
+
+using ledger::Domain;
+using ledger::kNoDomain;
+using model::SpreadConstraint;
+
+constexpr std::string_view kName = "PodTopologySpread";
+constexpr std::string_view kHostname = "kubernetes.io/hostname";
+
+// The constraints of one kind that hold for an ask.
+struct Constraints {
+    std::vector<SpreadConstraint> list;
+    bool all_keys = true;  // nodes that miss one of the keys take no part
+};
+
+// The pod's own, or else the defaults over the pods that belong with it.
+Constraints constraints_of(const Ask& ask, const Ledger& ledger, const SpreadDefaults& defaults, bool hard) {
+    Constraints out;
+    const auto take = [&](const std::vector<SpreadConstraint>& from) {
+        std::copy_if(from.begin(), from.end(), std::back_inserter(out.list),
+                     [&](const auto& constraint) { return constraint.hard == hard; });
+    };
+    if (!ask.spec->spread.empty()) {
+        take(ask.spec->spread);
+        return out;
+    }
+    out.all_keys = !defaults.system;
+    take(defaults.constraints);
+    if (out.list.empty()) return out;
+    const model::OwnerRef* controller = ask.pod ? ask.pod->meta.controller() : nullptr;
+    const Selector siblings = ledger.workloads().siblings(ask.spec->ns, ask.spec->labels, controller);
+    if (siblings.matches_everything()) out.list.clear();
+    for (auto& constraint : out.list) constraint.selector = siblings;
+    return out;
+}
+
+// An empty selector counts nobody, though the pod itself matches it.
+ledger::PodFilter pods_of(const SpreadConstraint& constraint, const model::PodSpec& spec) {
+    const bool counts = constraint.selector && !constraint.selector->matches_everything();
+    model::PodTerm term;
+    if (counts) term.selector = constraint.selector;
+    term.namespaces = {spec.ns};
+    return {{std::move(term)}, true};
+}
+
+ledger::NodeFilter nodes_of(const SpreadConstraint& constraint, const Constraints& all, const model::PodSpec& spec) {
+    ledger::NodeFilter filter;
+    if (all.all_keys) {
+        for (const auto& other : all.list) filter.keys.push_back(other.topology_key);
+        std::sort(filter.keys.begin(), filter.keys.end());
+    }
+    if (constraint.honor_affinity) {
+        filter.node_selector = spec.node_selector;
+        filter.required_nodes = spec.required_nodes;
+    }
+    if (constraint.honor_taints) filter.tolerations = spec.tolerations;
+    return filter;
+}
+
+// One DoNotSchedule constraint made ready: which domains are closed to the ask.
+struct Limit {
+    std::span<const Domain> domains;  // by row
+    std::vector<uint8_t> closed;      // by domain
+};
+
+// Closed where count + self - least > maxSkew. With fewer domains than minDomains the least counts as 0.
+// E.g. zones with 3, 1, 1 pods, maxSkew 1, the pod matches itself: 3 + 1 - 1 > 1 is closed, 1 + 1 - 1 is open.
+Limit limit_of(const SpreadConstraint& constraint, const ledger::Tally& tally, const Labels& labels) {
+    const auto domains = static_cast<int64_t>(tally.scope->present());
+    int64_t least = domains == 0 ? INT32_MAX : tally.least();
+    if (domains < constraint.min_domains.value_or(1)) least = 0;
+    const int64_t self = constraint.selector && constraint.selector->matches(labels) ? 1 : 0;
+    const int64_t room = constraint.max_skew - self + least;
+    const auto& key = tally.scope->key();
+    Limit limit{key.rows(), std::vector<uint8_t>(key.domains(), room < 0)};
+    tally.counts.each([&](Domain domain, uint32_t count) { limit.closed[domain] = count > room; });
+    return limit;
+}
+
+class SpreadFilter final : public Filter {
+public:
+    explicit SpreadFilter(SpreadDefaults defaults) : defaults_(std::move(defaults)) {}
+    std::string_view name() const override { return kName; }
+
+    void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
+        const Constraints hard = constraints_of(ask, ledger, defaults_, true);
+        if (hard.list.empty()) return;
+        const std::vector<Limit> limits = limits_of(ask, ledger, hard);
+        const auto skewed = strikes.refusal(kName, {"node(s) didn't match pod topology spread constraints"}, false);
+        const auto unlabelled = strikes.refusal(
+            kName, {"node(s) didn't match pod topology spread constraints (missing required label)"}, true);
+        strikes.each_open([&](Row row) {
+            for (const Limit& limit : limits) {
+                const Domain domain = limit.domains[row];
+                if (domain == kNoDomain) return strikes.strike(row, unlabelled);
+                if (limit.closed[domain]) return strikes.strike(row, skewed);
+            }
+        });
+    }
+
+private:
+    static std::vector<Limit> limits_of(const Ask& ask, const Ledger& ledger, const Constraints& hard) {
+        ledger::Terms& terms = ledger.terms();
+        terms.trim();
+        const auto unseen = invisible(ask);
+        std::vector<Limit> limits;
+        for (const auto& constraint : hard.list) {
+            const auto& shared = terms.tally(pods_of(constraint, *ask.spec), nodes_of(constraint, hard, *ask.spec),
+                                             constraint.topology_key);
+            limits.push_back(limit_of(constraint, *SeenTally(terms, shared, unseen), ask.spec->labels));
+        }
+        return limits;
+    }
+
+    SpreadDefaults defaults_;
+};
+
+// One ScheduleAnyway constraint made ready. By hostname each node counts its own pods, whatever nodes take part.
+struct Preference {
+    const SpreadConstraint* constraint;
+    std::span<const Domain> domains;  // by row: of the key
+    std::span<const Domain> places;   // by row: of the tally
+    SeenTally tally;
+    std::vector<double> cost;  // by domain of the tally
+};
+
+// cost = sum over constraints of count x ln(size + 2) + maxSkew - 1, rounded, where size is the number of domains among
+// the feasible nodes; then 100 x (max + min - cost) / max in integers, or 100 for everybody when all costs are 0.
+class SpreadScorer final : public Scorer {
+public:
+    explicit SpreadScorer(SpreadDefaults defaults) : defaults_(std::move(defaults)) {}
+    std::string_view name() const override { return kName; }
+
+    void score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
+               std::span<int64_t> points) const override {
+        const Constraints soft = constraints_of(ask, ledger, defaults_, false);
+        if (soft.list.empty()) return std::fill(points.begin(), points.end(), 0);
+        std::vector<Preference> preferences = preferences_of(ask, ledger, soft);
+        const std::vector<uint8_t> left_out = unlabelled(preferences, soft.all_keys, feasible);
+        for (auto& preference : preferences) weigh(preference, feasible, left_out);
+        for (size_t i = 0; i < feasible.size(); ++i) {
+            double cost = 0;
+            for (const auto& preference : preferences) {
+                const Row row = feasible[i];
+                if (preference.domains[row] != kNoDomain) cost += preference.cost[preference.places[row]];
+            }
+            points[i] = left_out[i] ? -1 : static_cast<int64_t>(std::round(cost));
+        }
+        turn(points);
+    }
+
+private:
+    static std::vector<Preference> preferences_of(const Ask& ask, const Ledger& ledger, const Constraints& soft) {
+        ledger::Terms& terms = ledger.terms();
+        terms.trim();
+        const auto unseen = invisible(ask);
+        std::vector<Preference> out;
+        for (const auto& constraint : soft.list) {
+            const auto pods = pods_of(constraint, *ask.spec);
+            const bool each_node = constraint.topology_key == kHostname;
+            const auto& shared =
+                each_node ? terms.tally(pods, {}, ledger::kEachNode)
+                          : terms.tally(pods, nodes_of(constraint, soft, *ask.spec), constraint.topology_key);
+            const auto& key = each_node ? terms.key(kHostname) : shared.scope->key();
+            out.push_back({&constraint, key.rows(), shared.scope->key().rows(), SeenTally(terms, shared, unseen), {}});
+        }
+        return out;
+    }
+
+    // Beside the feasible rows: 1 where the node misses a key that it must have.
+    static std::vector<uint8_t> unlabelled(const std::vector<Preference>& preferences, bool all_keys,
+                                           std::span<const Row> feasible) {
+        std::vector<uint8_t> missing(feasible.size());
+        if (!all_keys) return missing;
+        for (const auto& preference : preferences) {
+            for (size_t i = 0; i < feasible.size(); ++i) missing[i] |= preference.domains[feasible[i]] == kNoDomain;
+        }
+        return missing;
+    }
+
+    static void weigh(Preference& preference, std::span<const Row> feasible, std::span<const uint8_t> left_out) {
+        const ledger::Tally& tally = *preference.tally;
+        const auto& key = tally.scope->key();
+        const bool each_node = key.key() == ledger::kEachNode;
+        const size_t size = each_node ? static_cast<size_t>(std::count(left_out.begin(), left_out.end(), 0))
+                                      : domains_among(key, feasible, left_out);
+        const double weight = std::log(static_cast<double>(size + 2));
+        const double skew = preference.constraint->max_skew - 1;
+        preference.cost.assign(key.domains(), skew);
+        tally.counts.each([&](Domain domain, uint32_t count) { preference.cost[domain] = count * weight + skew; });
+        // A node without the label is in the domain of those that say "".
+        const Domain blank = key.find("");
+        if (blank == kNoDomain || tally.unlabelled == 0) return;
+        const auto count = static_cast<double>(tally.counts.at(blank) + tally.unlabelled);
+        preference.cost[blank] = count * weight + skew;
+    }
+
+    static size_t domains_among(const ledger::TopologyKey& key, std::span<const Row> feasible,
+                                std::span<const uint8_t> left_out) {
+        const auto domains = key.rows();
+        std::vector<uint8_t> seen(key.domains() + 1);  // the last: nodes without the label
+        const Domain blank = key.find("");
+        const Domain without = blank == kNoDomain ? static_cast<Domain>(key.domains()) : blank;
+        size_t size = 0;
+        for (size_t i = 0; i < feasible.size(); ++i) {
+            if (left_out[i]) continue;
+            const Domain domain = domains[feasible[i]];
+            uint8_t& mark = seen[domain == kNoDomain ? without : domain];
+            size += mark == 0;
+            mark = 1;
+        }
+        return size;
+    }
+
+    // Least cost to most points; -1 stands for a node that is left out.
+    static void turn(std::span<int64_t> points) {
+        int64_t least = INT64_MAX;
+        int64_t most = 0;
+        for (const int64_t cost : points) {
+            if (cost < 0) continue;
+            least = std::min(least, cost);
+            most = std::max(most, cost);
+        }
+        for (auto& point : points) {
+            if (point < 0) {
+                point = 0;
+            } else {
+                point = most == 0 ? kMaxScore : kMaxScore * (most + least - point) / most;
+            }
+        }
+    }
+
+    SpreadDefaults defaults_;
+};
+
+}  // namespace
+
+SpreadDefaults system_spread_defaults() {
+    SpreadConstraint hosts;
+    hosts.topology_key = kHostname;
+    hosts.hard = false;
+    hosts.max_skew = 3;
+    SpreadConstraint zones = hosts;
+    zones.topology_key = "topology.kubernetes.io/zone";
+    zones.max_skew = 5;
+    return {{hosts, zones}, true};
+}
+
+bool spread_matters(const Ask& ask, const Ledger& ledger) {
+    static const SpreadDefaults kDefaults = system_spread_defaults();
+    return !ask.spec->spread.empty() || !constraints_of(ask, ledger, kDefaults, false).list.empty();
+}
+
+std::shared_ptr<const Filter> spread_filter(SpreadDefaults defaults) {
+    return std::make_shared<SpreadFilter>(std::move(defaults));
+}
+
+std::shared_ptr<const Scorer> spread_scorer(SpreadDefaults defaults) {
+    return std::make_shared<SpreadScorer>(std::move(defaults));
+}
+
+}  // namespace berth::sched::plugins
