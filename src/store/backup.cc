@@ -52,11 +52,6 @@ Status copy_database(Database& from, const std::string& to) {
     return target.execute("PRAGMA journal_mode = DELETE");
 }
 
-Status leap(const std::string& path) {
-    auto database = TRY(Database::open(path, Database::Mode::Write));
-    return database.execute(fmt::format("UPDATE state SET last = last + {0}, floor = last + {0}", kRestoreLeap));
-}
-
 Status remove_files(const DataDir& dir) {
     std::error_code error;
     for (const auto& path : {dir.wal(), dir.shm(), dir.file()}) {
@@ -148,7 +143,7 @@ Result<Checked> restore(const std::string& from, const std::string& data_dir, Re
         auto source = TRY(LogFile::open_to_read(from));
         TRY(copy_database(source->database(), fresh.path()));
     }
-    TRY(leap(fresh.path()));
+    TRY(LogFile::leap(fresh.path(), kRestoreLeap));
     Checked checked = TRY(check_file(fresh.path()));
     if (occupied && !fs::exists(dir.restoring())) TRY(keep_replaced(dir));
     TRY(swap_in(dir, fresh));

@@ -31,6 +31,9 @@ public:
     // For looking only, whatever the format; also a backup, also while a server writes.
     static Result<std::unique_ptr<LogFile>> open_to_read(const std::string& path);
 
+    // Lets revisions go on `by` above the last one, and the history begin there.
+    static Status leap(const std::string& path, Revision by);
+
     Log::Extent extent() const { return extent_; }
     Database& database() { return database_; }
 

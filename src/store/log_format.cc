@@ -4,6 +4,9 @@
 
 #include <array>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 namespace berth::store {
 namespace {
 
@@ -17,14 +20,22 @@ Status add_tally(Database& database) {
     auto sums = TRY(database.prepare("SELECT sum FROM log"));
     Tally tally;
     while (TRY(sums.step())) tally.add(sums.integer(0));
+    const auto last = static_cast<uint64_t>(TRY(database.number("SELECT last FROM state")));
+    const auto floor = static_cast<uint64_t>(TRY(database.number("SELECT floor FROM state")));
     auto set = TRY(database.prepare("UPDATE state SET rows = ?, sum = ?"));
-    return set.bind(1, tally.rows).bind(2, static_cast<int64_t>(tally.sum)).run();
+    set.bind(1, tally.rows).bind(2, static_cast<int64_t>(tally.sum + checksum_of_state(last, floor, tally.rows)));
+    return set.run();
 }
 
 // kUpgrades[n] brings format n + 1 to n + 2.
 constexpr std::array<Status (*)(Database&), kFormat - 1> kUpgrades{add_tally};
 
 }  // namespace
+
+uint64_t checksum_of_state(uint64_t last, uint64_t floor, int64_t rows) {
+    const std::string numbers = fmt::format("{} {} {}", last, floor, rows);
+    return XXH3_64bits(numbers.data(), numbers.size());
+}
 
 Status make_tables(Database& database) {
     return database.execute(fmt::format(
@@ -35,9 +46,9 @@ Status make_tables(Database& database) {
         " uid TEXT NOT NULL, created INTEGER NOT NULL, object TEXT, sum INTEGER NOT NULL);"
         "CREATE TABLE state (one INTEGER PRIMARY KEY CHECK (one = 1), last INTEGER NOT NULL, floor INTEGER NOT NULL,"
         " rows INTEGER NOT NULL, sum INTEGER NOT NULL);"
-        "INSERT INTO state VALUES (1, 0, 0, 0, 0);"
+        "INSERT INTO state VALUES (1, 0, 0, 0, {});"
         "COMMIT",
-        kApplication, kFormat));
+        kApplication, kFormat, static_cast<int64_t>(checksum_of_state(0, 0, 0))));
 }
 
 Status recognise(Database& database, const std::string& path) {
@@ -50,6 +61,7 @@ Status recognise(Database& database, const std::string& path) {
             "{} has format {} and this program knows formats up to {}: it was written by a newer Berth, use that one",
             path, format, kFormat));
     }
+    if (TRY(database.text("PRAGMA encoding")) != "UTF-8") return base::invalid("its text is not UTF-8");
     if (format < 1) return base::invalid(fmt::format("its format is {}, which never existed", format));
     return {};
 }

@@ -26,6 +26,9 @@ Status recognise(Database&, const std::string& path);
 // Brings an older format to kFormat, in one transaction.
 Status upgrade(Database&);
 
+// last, floor and rows of the state row, as they enter its sum.
+uint64_t checksum_of_state(uint64_t last, uint64_t floor, int64_t rows);
+
 struct Tally {
     int64_t rows = 0;
     uint64_t sum = 0;

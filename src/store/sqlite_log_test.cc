@@ -1,11 +1,14 @@
 #include "store/sqlite_log.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 
+#include "base/random.h"
 #include "store/backup.h"
 #include "store/sqlite.h"
 #include "store/temp_dir.h"
@@ -156,6 +159,55 @@ TEST(SqliteLog, DamageIsRefusedWithASentence) {
     run_sql(foreign, "PRAGMA application_id = 1");
     expect_refusal(foreign, "not a store of Berth");
     for (const auto& each : {changed, lost, emptied, cut, missing, noise, foreign}) fs::remove_all(each);
+}
+
+// What is read is what was written, or nothing is read.
+TEST(SqliteLog, NoFlippedByteGoesUnnoticed) {
+    const uint64_t seed = base::seed_from_system() % 1'000'000'000;
+    fmt::print("seed {}\n", seed);
+    base::Random random(seed);
+    const TempDir dir(TempDir::Where::Memory);
+    const FileTuning tuning{.wal_bytes = 0};
+    const auto contents = [&](Store& store) {
+        std::map<std::string, std::string> found{{"revision", std::to_string(store.revision())}};
+        const Page page = *store.list({.kind = "pods"});
+        for (const auto& record : page.records) found[to_text(record->key)] = *record->bytes;
+        return found;
+    };
+    std::map<std::string, std::string> written;
+    {
+        auto store = *Store::open(*sqlite_log({.data_dir = dir.path(), .keep = {.rows = 10}, .tuning = tuning}));
+        for (int i = 0; i < 120; ++i) {
+            ASSERT_TRUE(store->commit(create(pod("p" + std::to_string(i)), std::string(random.below(900), 'x'))));
+            if (i % 3 != 0) continue;
+            ASSERT_TRUE(store->commit(remove(pod("p" + std::to_string(i)))));
+        }
+        written = contents(*store);
+    }
+    fs::remove(dir.path() + "/store.db-wal");
+    std::ifstream in(dir.path() + "/store.db", std::ios::binary);
+    const std::string whole((std::istreambuf_iterator<char>(in)), {});
+    size_t refused = 0;
+    for (int round = 0; round < 300; ++round) {
+        const TempDir copy(TempDir::Where::Memory);
+        std::string flipped = whole;
+        // Every third in the header and the first pages, where there is most to go wrong.
+        const size_t at = random.below(round % 3 == 0 ? 12'288 : whole.size());
+        flipped[at] = static_cast<char>(flipped[at] ^ (1 + random.below(255)));
+        std::ofstream(copy.path() + "/store.db", std::ios::binary) << flipped;
+        auto log = sqlite_log({.data_dir = copy.path(), .tuning = tuning});
+        if (!log) {
+            ++refused;
+            continue;
+        }
+        auto store = Store::open(std::move(*log));
+        if (store) {
+            ASSERT_EQ(contents(**store), written) << "seed " << seed << ", byte " << at;
+        } else {
+            ++refused;
+        }
+    }
+    EXPECT_GT(refused, 50u) << "most of the file is in use";
 }
 
 TEST(SqliteLog, ANewerFormatIsRefusedAndAnOlderOneUpgraded) {
