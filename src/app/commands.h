@@ -8,6 +8,8 @@ namespace berth::app {
 
 int bench(std::vector<std::string> words);
 int store(std::vector<std::string> words);
+int serve(std::vector<std::string> words);
+int up(std::vector<std::string> words);
 int version(std::vector<std::string> words);
 
 }  // namespace berth::app

@@ -15,6 +15,8 @@ namespace app = berth::app;
 
 // One line a subcommand, in the order of the help text.
 constexpr std::array kCommands{
+    Command{"up", "everything in one process: API server, nodes, scheduler, controllers", app::up},
+    Command{"serve", "the API server alone", app::serve},
     Command{"bench", "measure one workload in process", app::bench},
     Command{"whatif", "schedule a dump of a cluster offline and say why", berth::cli::whatif},
     Command{"store", "back up, restore or check a data directory", app::store},

@@ -1,0 +1,50 @@
+#include "api/admission.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "api/admission_steps.h"
+#include "api/meta.h"
+
+namespace berth::api {
+namespace {
+
+Status check_object_metadata(Entry& entry) {
+    std::vector<base::Cause> causes;
+    if (entry.before == nullptr) check_name(*entry.call.kind, entry.after, causes);
+    check_metadata(entry.after, causes);
+    if (causes.empty()) return {};
+    return invalid_entry(entry, std::move(causes));
+}
+
+// The order matters: what adds comes before what checks.
+constexpr std::array kSteps{
+    &guard_allocations,     &settle_namespace, &settle_pod, &settle_priority,      &settle_service,    &settle_claim,
+    &check_object_metadata, &check_immutable,  &check_pod,  &check_priority_class, &check_reservation,
+};
+
+}  // namespace
+
+bool is_kind(const Entry& entry, std::string_view group, std::string_view plural) {
+    return entry.call.stored_group() == group && entry.call.kind->plural == plural;
+}
+
+Error invalid_entry(const Entry& entry, std::vector<base::Cause> causes) {
+    return invalid_object(entry.call.kind->group, entry.call.kind->kind, meta_text(entry.after, "name"),
+                          std::move(causes));
+}
+
+Error forbidden_entry(const Entry& entry, std::string_view why) {
+    return forbidden(
+        fmt::format("{} \"{}\" is forbidden: {}", entry.call.resource(), meta_text(entry.after, "name"), why));
+}
+
+Status admit(Entry& entry) {
+    for (const auto step : kSteps) {
+        if (auto passed = step(entry); !passed) return passed;
+    }
+    return {};
+}
+
+}  // namespace berth::api

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "api/call.h"
+#include "api/desk.h"
+#include "base/json.h"
+
+namespace berth::api {
+
+// A write on its way in. `before` is null for a create. Objects are in their stored form.
+struct Entry {
+    Desk& desk;
+    const Call& call;
+    const Json* before;
+    Json& after;
+    std::vector<std::string>& warnings;
+};
+
+// Everything that changes or refuses an object between its defaults and the store, in the order of the list in
+// admission.cc.
+Status admit(Entry& entry);
+
+}  // namespace berth::api

@@ -1,0 +1,202 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <set>
+
+#include "api/admission_steps.h"
+#include "api/meta.h"
+#include "api/wire.h"
+#include "base/json_view.h"
+#include "model/kinds/path.h"
+#include "model/reservation.h"
+
+namespace berth::api {
+namespace {
+
+struct FixedField {
+    std::string_view group;
+    std::string_view plural;
+    std::string_view path;
+    bool may_be_filled = false;  // from nothing to something is allowed
+};
+
+// What cannot change after creation.
+constexpr std::array kFixedFields{
+    FixedField{"apps", "deployments", ".spec.selector"},
+    FixedField{"apps", "replicasets", ".spec.selector"},
+    FixedField{"apps", "daemonsets", ".spec.selector"},
+    FixedField{"apps", "statefulsets", ".spec.selector"},
+    FixedField{"apps", "statefulsets", ".spec.serviceName"},
+    FixedField{"apps", "statefulsets", ".spec.podManagementPolicy"},
+    FixedField{"apps", "statefulsets", ".spec.volumeClaimTemplates"},
+    FixedField{"batch", "jobs", ".spec.selector"},
+    FixedField{"batch", "jobs", ".spec.template"},
+    FixedField{"batch", "jobs", ".spec.completionMode"},
+    FixedField{"", "services", ".spec.clusterIP", true},
+    FixedField{"", "secrets", ".type"},
+    FixedField{"", "persistentvolumeclaims", ".spec.accessModes"},
+    FixedField{"", "persistentvolumeclaims", ".spec.selector"},
+    FixedField{"", "persistentvolumeclaims", ".spec.volumeMode", true},
+    FixedField{"", "persistentvolumeclaims", ".spec.volumeName", true},
+    FixedField{"", "persistentvolumeclaims", ".spec.storageClassName", true},
+    FixedField{"scheduling.k8s.io", "priorityclasses", ".value"},
+    FixedField{"scheduling.k8s.io", "priorityclasses", ".preemptionPolicy"},
+    FixedField{"storage.k8s.io", "storageclasses", ".provisioner"},
+    FixedField{"storage.k8s.io", "storageclasses", ".parameters"},
+    FixedField{"storage.k8s.io", "storageclasses", ".reclaimPolicy"},
+    FixedField{"storage.k8s.io", "storageclasses", ".volumeBindingMode"},
+    FixedField{"rbac.authorization.k8s.io", "rolebindings", ".roleRef"},
+    FixedField{"rbac.authorization.k8s.io", "clusterrolebindings", ".roleRef"},
+};
+
+bool same(const Json* a, const Json* b) {
+    return a == nullptr || b == nullptr ? a == b : *a == *b;
+}
+
+bool may_allocate(const Identity& who) {
+    return who.in(kSchedulers) || who.in(kControllers);
+}
+
+Status check_sealed(const Entry& entry) {
+    if (!is_kind(entry, "", "configmaps") && !is_kind(entry, "", "secrets")) return {};
+    if (!model::bool_at(*entry.before, ".immutable")) return {};
+    for (const auto* field : {".immutable", ".data", ".binaryData"}) {
+        if (same(model::at_path(*entry.before, field), model::at_path(entry.after, field))) continue;
+        return invalid_entry(entry,
+                             {forbidden_value(std::string(field + 1), "field is immutable when `immutable` is set")});
+    }
+    return {};
+}
+
+struct Taken {
+    std::set<std::string> addresses;
+    std::set<int64_t> ports;
+};
+
+Result<Taken> taken_by_services(Entry& entry) {
+    Taken out;
+    for (const auto& record : TRY(entry.desk.store.list({"services"})).records) {
+        const Json service = TRY(stored_object(*record));
+        out.addresses.emplace(model::string_at(service, ".spec.clusterIP"));
+        for (const auto& port : model::list_at(service, ".spec.ports"))
+            out.ports.insert(model::int_at(port, ".nodePort"));
+    }
+    return out;
+}
+
+// 10.96.0.0/16, as kubeadm's default begins; .0.1 is the API server's.
+std::string free_address(Dice& dice, const Taken& taken) {
+    while (true) {
+        const uint64_t n = 2 + dice.below(65'000);
+        std::string address = fmt::format("10.96.{}.{}", n / 256, n % 256);
+        if (!taken.addresses.contains(address)) return address;
+    }
+}
+
+void give_node_ports(Dice& dice, Taken& taken, JsonObject& spec) {
+    Json* ports = spec.if_contains("ports");
+    if (ports == nullptr || !ports->is_array()) return;
+    for (auto& port : ports->as_array()) {
+        if (model::int_at(port, ".nodePort") != 0) continue;
+        int64_t chosen = 0;
+        do chosen = 30'000 + static_cast<int64_t>(dice.below(2768));
+        while (!taken.ports.insert(chosen).second && taken.ports.size() < 2768);
+        port.as_object()["nodePort"] = chosen;
+    }
+}
+
+}  // namespace
+
+Status guard_allocations(Entry& entry) {
+    if (may_allocate(entry.call.who)) return {};
+    if (is_kind(entry, "scheduling.koordinator.sh", "reservations") && entry.call.subresource == "status") {
+        return forbidden_entry(
+            entry,
+            fmt::format("only the scheduler may write a reservation's status, not User \"{}\"", entry.call.who.user));
+    }
+    if (!is_kind(entry, "", "pods")) return {};
+    for (const auto key : {model::kReservationAllocated, model::kReservationDraws}) {
+        const Json* now = base::find(entry.after, {"metadata", "annotations", key});
+        const Json* old =
+            entry.before != nullptr ? base::find(*entry.before, {"metadata", "annotations", key}) : nullptr;
+        if (same(now, old)) continue;
+        return forbidden_entry(
+            entry, fmt::format("only the scheduler may set or change the annotation {}, not User \"{}\"", key,
+                               entry.call.who.user));
+    }
+    return {};
+}
+
+Status settle_namespace(Entry& entry) {
+    if (!is_kind(entry, "", "namespaces")) return {};
+    const std::string name(meta_text(entry.after, "name"));
+    base::object_at(entry.after, {"metadata", "labels"})["kubernetes.io/metadata.name"] = name;
+    if (entry.before != nullptr) return {};
+    base::object_at(entry.after, {"spec"})["finalizers"] = JsonArray{"kubernetes"};
+    entry.after.as_object()["status"] = JsonObject{{"phase", "Active"}};
+    return {};
+}
+
+Status settle_service(Entry& entry) {
+    if (!is_kind(entry, "", "services") || entry.call.subresource == "status") return {};
+    const auto type = model::string_at(entry.after, ".spec.type");
+    if (type == "ExternalName") return {};
+    JsonObject& spec = base::object_at(entry.after, {"spec"});
+    if (entry.before == nullptr) entry.after.as_object()["status"] = JsonObject{{"loadBalancer", JsonObject{}}};
+    const bool wants_ports = type == "NodePort" || type == "LoadBalancer";
+    if (!wants_ports && !model::string_at(entry.after, ".spec.clusterIP").empty()) return {};
+    Taken taken = TRY(taken_by_services(entry));
+    if (wants_ports) give_node_ports(entry.desk.dice, taken, spec);
+    std::string address(model::string_at(entry.after, ".spec.clusterIP"));
+    if (address.empty() && entry.before != nullptr) address = model::string_at(*entry.before, ".spec.clusterIP");
+    if (address.empty()) address = free_address(entry.desk.dice, taken);
+    spec["clusterIP"] = address;
+    if (!spec.contains("clusterIPs")) spec["clusterIPs"] = JsonArray{Json(address)};
+    return {};
+}
+
+Status settle_claim(Entry& entry) {
+    if (entry.before != nullptr) return {};
+    if (is_kind(entry, "", "persistentvolumeclaims") || is_kind(entry, "", "persistentvolumes")) {
+        entry.after.as_object()["status"] = JsonObject{{"phase", "Pending"}};
+    }
+    return {};
+}
+
+Status check_immutable(Entry& entry) {
+    if (entry.before == nullptr) return {};
+    if (auto open = check_sealed(entry); !open) return open;
+    for (const auto& field : kFixedFields) {
+        if (!is_kind(entry, field.group, field.plural)) continue;
+        const Json* old = model::at_path(*entry.before, field.path);
+        const Json* now = model::at_path(entry.after, field.path);
+        if (same(old, now) || (old == nullptr && field.may_be_filled)) continue;
+        const std::string value = now != nullptr ? base::to_text(*now) : "null";
+        return invalid_entry(entry, {{"FieldValueInvalid", fmt::format("Invalid value: {}: field is immutable", value),
+                                      std::string(field.path.substr(1))}});
+    }
+    return {};
+}
+
+Status check_reservation(Entry& entry) {
+    if (!is_kind(entry, "scheduling.koordinator.sh", "reservations") || entry.call.subresource == "status") return {};
+    thread_local base::JsonParser parser;
+    const std::string text = base::to_text(entry.after);
+    const auto view = TRY(parser.parse(text));
+    auto read = model::read_reservation(view);
+    if (read) {
+        if (base::find(entry.after, {"spec", "ttl"}) != nullptr &&
+            base::find(entry.after, {"spec", "expires"}) != nullptr) {
+            entry.warnings.emplace_back("spec.ttl and spec.expires are meant to be exclusive; spec.expires decides");
+        }
+        return {};
+    }
+    const std::string& message = read.error().message;
+    const auto colon = message.find(": ");
+    return invalid_entry(
+        entry,
+        {{"FieldValueInvalid", "Invalid value: " + (colon == std::string::npos ? message : message.substr(colon + 2)),
+          colon == std::string::npos ? "spec" : message.substr(0, colon)}});
+}
+
+}  // namespace berth::api

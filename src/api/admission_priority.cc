@@ -1,0 +1,82 @@
+#include <fmt/format.h>
+
+#include "api/admission_steps.h"
+#include "api/meta.h"
+#include "api/wire.h"
+#include "model/kinds/path.h"
+
+namespace berth::api {
+namespace {
+
+constexpr std::string_view kClasses = "scheduling.k8s.io/priorityclasses";
+constexpr int64_t kHighestUserValue = 1'000'000'000;
+
+Result<Json> find_class(Entry& entry, const std::string& name) {
+    const auto record = entry.desk.store.head({std::string(kClasses), "", name});
+    if (record == nullptr) return forbidden_entry(entry, fmt::format("no PriorityClass with name {} was found", name));
+    return stored_object(*record);
+}
+
+// The class that is marked as the default, the lowest when several are; null when none is.
+Result<Json> default_class(Entry& entry) {
+    Json found;
+    for (const auto& record : TRY(entry.desk.store.list({std::string(kClasses)})).records) {
+        if (record->bytes->find("\"globalDefault\":true") == std::string::npos) continue;
+        Json row = TRY(stored_object(*record));
+        if (!model::bool_at(row, ".globalDefault")) continue;
+        if (found.is_null() || model::int_at(row, ".value") < model::int_at(found, ".value")) found = std::move(row);
+    }
+    return found;
+}
+
+}  // namespace
+
+Status settle_priority(Entry& entry) {
+    if (!is_kind(entry, "", "pods") || entry.before != nullptr) return {};
+    JsonObject& spec = base::object_at(entry.after, {"spec"});
+    const std::string name(model::string_at(entry.after, ".spec.priorityClassName"));
+    const Json chosen = TRY(name.empty() ? default_class(entry) : find_class(entry, name));
+    const int64_t priority = chosen.is_null() ? 0 : model::int_at(chosen, ".value");
+    if (const Json* given = spec.if_contains("priority"); given != nullptr && model::to_int(*given) != priority) {
+        return forbidden_entry(entry,
+                               fmt::format("the integer value of priority ({}) must not be provided in pod spec; "
+                                           "priority admission controller computed {} from the given "
+                                           "PriorityClass name",
+                                           model::to_int(*given), priority));
+    }
+    spec["priority"] = priority;
+    if (!chosen.is_null()) spec["priorityClassName"] = meta_text(chosen, "name");
+    if (model::string_at(entry.after, ".spec.preemptionPolicy").empty()) {
+        const auto policy = chosen.is_null() ? std::string_view{} : model::string_at(chosen, ".preemptionPolicy");
+        spec["preemptionPolicy"] = policy.empty() ? "PreemptLowerPriority" : policy;
+    }
+    return {};
+}
+
+Status check_priority_class(Entry& entry) {
+    if (!is_kind(entry, "scheduling.k8s.io", "priorityclasses") || entry.before != nullptr) return {};
+    const std::string_view name = meta_text(entry.after, "name");
+    const int64_t value = model::int_at(entry.after, ".value");
+    if (name.starts_with("system-")) {
+        const bool known = (name == "system-cluster-critical" && value == 2'000'000'000) ||
+                           (name == "system-node-critical" && value == 2'000'001'000);
+        if (known) return {};
+        return invalid_entry(entry, {forbidden_value("metadata.name",
+                                                     "priority class names with 'system-' prefix are "
+                                                     "reserved for system use only")});
+    }
+    if (value > kHighestUserValue) {
+        return invalid_entry(entry, {forbidden_value("value", fmt::format("maximum allowed value of a user defined "
+                                                                          "priority is {}",
+                                                                          kHighestUserValue))});
+    }
+    const Json other = TRY(default_class(entry));
+    if (model::bool_at(entry.after, ".globalDefault") && !other.is_null()) {
+        return forbidden_entry(entry,
+                               fmt::format("PriorityClass {} is already marked as default. Only one default can exist",
+                                           meta_text(other, "name")));
+    }
+    return {};
+}
+
+}  // namespace berth::api

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "api/admission.h"
+
+// The steps of admission, one function each; their order is in admission.cc. A step that does not concern the kind
+// passes.
+namespace berth::api {
+
+bool is_kind(const Entry& entry, std::string_view group, std::string_view plural);
+Error invalid_entry(const Entry& entry, std::vector<base::Cause> causes);
+Error forbidden_entry(const Entry& entry, std::string_view why);
+
+// What was allocated is the scheduler's to say: a reservation's status, and the annotations that link a pod to it.
+Status guard_allocations(Entry& entry);
+Status settle_namespace(Entry& entry);
+// Service account, tolerations of a node that fails, the first status.
+Status settle_pod(Entry& entry);
+// The number behind the name of a pod's priority class.
+Status settle_priority(Entry& entry);
+// Cluster IP and node ports.
+Status settle_service(Entry& entry);
+Status settle_claim(Entry& entry);
+Status check_immutable(Entry& entry);
+Status check_pod(Entry& entry);
+Status check_priority_class(Entry& entry);
+Status check_reservation(Entry& entry);
+
+}  // namespace berth::api

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/http.h"
+#include "api/identity.h"
+
+namespace berth::api {
+
+// Says who sent a request: a client certificate (CN, O) or a bearer token.
+class Authenticator {
+public:
+    // Rows "SHA256-HEX USER GROUP,GROUP", one a line; '#' begins a comment.
+    static Result<Authenticator> from_token_rows(std::string_view rows);
+
+    // The identity; anonymous when no credential was shown; nothing when one was shown and is wrong.
+    std::optional<Identity> identify(const Request& request) const;
+    std::optional<Identity> identify_token(std::string_view token) const;
+
+private:
+    struct Row {
+        std::array<unsigned char, 32> hash;
+        Identity identity;
+    };
+    std::vector<Row> rows_;
+};
+
+Identity anonymous();
+
+}  // namespace berth::api

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/identity.h"
+
+namespace berth::api {
+
+// What is asked for: a verb on a resource, or on a plain path.
+struct Attributes {
+    std::string_view verb;
+    std::string_view group = {};
+    std::string_view resource = {};
+    std::string_view subresource = {};
+    std::string_view ns = {};
+    std::string_view name = {};
+    std::string_view path = {};  // set for everything that is not a resource
+};
+
+// The fixed rules: masters may do everything; our components what their work needs; everybody who is known may read
+// discovery documents and ask about himself.
+bool allowed(const Identity& who, const Attributes& what);
+
+// What an identity may do, for a SelfSubjectRulesReview.
+struct RuleRow {
+    std::vector<std::string> verbs;
+    std::vector<std::string> groups;
+    std::vector<std::string> resources;
+    std::vector<std::string> paths;  // set for plain paths
+};
+std::vector<RuleRow> rules_of(const Identity& who);
+
+// `pods is forbidden: User "x" cannot list resource "pods" in API group "" in the namespace "y"`
+std::string refusal(const Identity& who, const Attributes& what);
+
+}  // namespace berth::api

@@ -1,0 +1,136 @@
+#include <fmt/format.h>
+
+#include "api/decode.h"
+#include "api/meta.h"
+#include "api/pods.h"
+#include "api/wire.h"
+
+namespace berth::api {
+namespace {
+
+struct Binding {
+    std::string pod;
+    std::string uid;
+    std::string node;
+    JsonObject annotations;
+};
+
+Result<Binding> read_binding(const Call& call) {
+    const model::Kind* kind = call.table->find("", "v1", "bindings");
+    CHECK(kind != nullptr);
+    const Decoded decoded = TRY(decode_object(call, *kind));
+    const Json& body = decoded.object;
+    Binding out;
+    out.pod = call.subresource.empty() ? std::string(meta_text(body, "name")) : call.name;
+    if (const auto name = meta_text(body, "name"); !name.empty() && name != out.pod) {
+        return base::bad_request(
+            fmt::format("the name of the binding ({}) does not match the pod ({})", name, out.pod));
+    }
+    if (const auto ns = meta_text(body, "namespace"); !ns.empty() && ns != call.ns) {
+        return base::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request");
+    }
+    out.uid = std::string(meta_text(body, "uid"));
+    out.node = std::string(base::find_string(body, {"target", "name"}));
+    if (const Json* annotations = base::find(body, {"metadata", "annotations"});
+        annotations != nullptr && annotations->is_object()) {
+        out.annotations = annotations->as_object();
+    }
+    std::vector<base::Cause> causes;
+    const auto target = base::find_string(body, {"target", "kind"});
+    if (!target.empty() && target != "Node") {
+        causes.push_back({"FieldValueNotSupported",
+                          fmt::format("Unsupported value: \"{}\": supported values: \"Node\"", target), "target.kind"});
+    }
+    if (out.node.empty()) causes.push_back(required_value("target.name"));
+    if (!causes.empty()) return invalid_object("", "Binding", out.pod, std::move(causes));
+    return out;
+}
+
+Error cannot_bind(const std::string& pod, std::string_view why) {
+    return base::conflict(fmt::format("Operation cannot be fulfilled on pods/binding \"{}\": {}", pod, why));
+}
+
+Status check_unbound(const Binding& binding, const Json& pod, const store::Record& head) {
+    if (!binding.uid.empty() && binding.uid != head.uid) {
+        return cannot_bind(
+            binding.pod,
+            fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}", binding.uid, head.uid));
+    }
+    if (is_deleting(pod))
+        return cannot_bind(binding.pod,
+                           fmt::format("pod {} is being deleted, cannot be assigned to a host", binding.pod));
+    if (const auto node = base::find_string(pod, {"spec", "nodeName"}); !node.empty()) {
+        return cannot_bind(binding.pod, fmt::format("pod {} is already assigned to node \"{}\"", binding.pod, node));
+    }
+    const Json* gates = base::find(pod, {"spec", "schedulingGates"});
+    if (gates != nullptr && gates->is_array() && !gates->as_array().empty()) {
+        return cannot_bind(binding.pod, fmt::format("pod {} has non-empty .spec.schedulingGates", binding.pod));
+    }
+    return {};
+}
+
+void set_scheduled(Json& pod, const std::string& now) {
+    JsonObject& status = base::object_at(pod, {"status"});
+    JsonArray kept;
+    if (const Json* old = status.if_contains("conditions"); old != nullptr && old->is_array()) {
+        for (const auto& condition : old->as_array()) {
+            if (base::find_string(condition, {"type"}) != "PodScheduled") kept.push_back(condition);
+        }
+    }
+    kept.emplace_back(JsonObject{
+        {"type", "PodScheduled"}, {"status", "True"}, {"lastProbeTime", nullptr}, {"lastTransitionTime", now}});
+    status["conditions"] = std::move(kept);
+    status.erase("nominatedNodeName");
+}
+
+Result<Draft> compose_binding(Desk& desk, const Binding& binding, const store::RecordPtr& head) {
+    if (head == nullptr) return not_found_error("pods", binding.pod);
+    const store::Key node{"nodes", "", binding.node};
+    const Json before = TRY(stored_object(*head));
+    if (auto free = check_unbound(binding, before, *head); !free) return free.error();
+    if (desk.store.head(node) == nullptr) {
+        return cannot_bind(binding.pod, fmt::format("there is no node \"{}\"", binding.node));
+    }
+    Json after = before;
+    base::object_at(after, {"spec"})["nodeName"] = binding.node;
+    if (!binding.annotations.empty()) {
+        JsonObject& annotations = base::object_at(after, {"metadata", "annotations"});
+        for (const auto& [key, value] : binding.annotations) annotations[key] = value;
+    }
+    set_scheduled(after, desk.now_text());
+    Draft out = draft_update(head, before, std::move(after));
+    out.code = 201;
+    store::Write exists;
+    exists.op = store::Op::Check;
+    exists.key = node;
+    out.txn.writes.push_back(std::move(exists));
+    return out;
+}
+
+}  // namespace
+
+void bind_pod(Desk& desk, CallPtr call, Done done) {
+    auto binding = read_binding(*call);
+    if (!binding) return done(std::move(binding).error());
+    auto pod = std::make_shared<Call>(*call);
+    pod->kind = call->table->find("", "v1", "pods");
+    pod->subresource = "binding";
+    pod->name = binding->pod;
+    write(
+        desk, pod,
+        [&desk, binding = std::move(*binding)](const store::RecordPtr& head) {
+            return compose_binding(desk, binding, head);
+        },
+        [done = std::move(done), name = pod->name](Result<Outcome> result) {
+            if (result) {
+                result->text =
+                    "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Success\",\"code\":201}\n";
+            } else if (result.error().reason == Reason::Conflict && !result.error().message.starts_with("Operation")) {
+                return done(cannot_bind(name, result.error().message));
+            }
+            done(std::move(result));
+        });
+}
+
+}  // namespace berth::api

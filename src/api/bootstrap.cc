@@ -1,0 +1,121 @@
+#include "api/bootstrap.h"
+
+#include <algorithm>
+#include <future>
+
+#include "api/handlers.h"
+#include "api/wire.h"
+#include "model/times.h"
+
+namespace berth::api {
+namespace {
+
+constexpr base::Duration kEventLife = std::chrono::hours(1);
+
+struct First {
+    std::string group, version, plural, ns;
+    Json object;
+};
+
+Json named(const std::string& name) {
+    return JsonObject{{"metadata", JsonObject{{"name", name}}}};
+}
+
+First priority_class(const std::string& name, int64_t value, const std::string& says) {
+    Json object = named(name);
+    object.as_object()["value"] = value;
+    object.as_object()["description"] = says;
+    return {"scheduling.k8s.io", "v1", "priorityclasses", "", std::move(object)};
+}
+
+First api_service(uint16_t port) {
+    Json object = named("kubernetes");
+    base::object_at(object, {"metadata"})["labels"] =
+        JsonObject{{"component", "apiserver"}, {"provider", "kubernetes"}};
+    object.as_object()["spec"] = JsonObject{
+        {"clusterIP", "10.96.0.1"},
+        {"ports", JsonArray{JsonObject{{"name", "https"}, {"port", 443}, {"protocol", "TCP"}, {"targetPort", port}}}}};
+    return {"", "v1", "services", "default", std::move(object)};
+}
+
+First authentication_map(const std::string& client_ca) {
+    Json object = named("extension-apiserver-authentication");
+    object.as_object()["data"] = JsonObject{{"client-ca-file", client_ca}};
+    return {"", "v1", "configmaps", "kube-system", std::move(object)};
+}
+
+std::vector<First> first_objects(const BootstrapFacts& facts) {
+    std::vector<First> out;
+    for (const auto* name : {"default", "kube-system", "kube-public", "kube-node-lease"}) {
+        out.push_back({"", "v1", "namespaces", "", named(name)});
+    }
+    out.push_back(priority_class("system-cluster-critical", 2'000'000'000,
+                                 "For pods the cluster needs; they may move to another node."));
+    out.push_back(priority_class("system-node-critical", 2'000'001'000, "For pods their node needs."));
+    out.push_back(api_service(facts.port));
+    if (!facts.client_ca.empty()) out.push_back(authentication_map(facts.client_ca));
+    return out;
+}
+
+std::shared_ptr<Call> create_call(Desk& desk, const First& first) {
+    auto call = std::make_shared<Call>();
+    call->who = {"system:apiserver", {std::string(kMasters)}};
+    call->verb = Verb::Create;
+    call->table = desk.kinds();
+    call->kind = call->table->find(first.group, first.version, first.plural);
+    CHECK(call->kind != nullptr);
+    call->ns = first.ns;
+    call->body.bytes = base::to_text(first.object);
+    return call;
+}
+
+// The newest of the times an event carries.
+std::optional<base::Time> last_seen(const Json& event) {
+    std::optional<base::Time> out;
+    for (const auto text : {base::find_string(event, {"lastTimestamp"}), base::find_string(event, {"eventTime"}),
+                            base::find_string(event, {"series", "lastObservedTime"}),
+                            base::find_string(event, {"metadata", "creationTimestamp"})}) {
+        if (text.empty()) continue;
+        if (auto time = model::parse_time(text); time && (!out || *time > *out)) out = *time;
+    }
+    return out;
+}
+
+}  // namespace
+
+Status make_first_objects(Desk& desk, const BootstrapFacts& facts) {
+    std::vector<std::future<Result<Outcome>>> answers;
+    for (const auto& first : first_objects(facts)) {
+        const store::Key key{store_kind(first.group, first.plural), first.ns,
+                             std::string(base::find_string(first.object, {"metadata", "name"}))};
+        if (desk.store.head(key) != nullptr) continue;
+        auto promise = std::make_shared<std::promise<Result<Outcome>>>();
+        answers.push_back(promise->get_future());
+        perform(desk, create_call(desk, first),
+                [promise](Result<Outcome> result) { promise->set_value(std::move(result)); });
+    }
+    for (auto& answer : answers) {
+        auto result = answer.get();
+        if (!result) return result.error();
+    }
+    return {};
+}
+
+void expire_events(Desk& desk) {
+    auto page = desk.store.list({"events"});
+    if (!page) return;
+    const auto before = desk.clock.wall() + -kEventLife;
+    for (const auto& record : page->records) {
+        auto event = stored_object(*record);
+        if (!event) continue;
+        const auto seen = last_seen(*event);
+        if (seen && *seen > before) continue;
+        store::Write write;
+        write.op = store::Op::Delete;
+        write.key = record->key;
+        write.if_revision = record->revision;
+        desk.store.submit({{std::move(write)}}, [](const Result<store::Commit>&) {});
+    }
+}
+
+}  // namespace berth::api

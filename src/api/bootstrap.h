@@ -1,0 +1,19 @@
+#pragma once
+
+#include "api/desk.h"
+
+namespace berth::api {
+
+struct BootstrapFacts {
+    uint16_t port = 0;           // where the server listens
+    std::string client_ca = {};  // PEM; for components that look up how clients are authenticated
+};
+
+// The objects that every cluster has, made where they are missing: namespaces, priority classes, the Service of the
+// API server. Waits until they are durable.
+Status make_first_objects(Desk& desk, const BootstrapFacts& facts);
+
+// Events live for an hour after they were last seen.
+void expire_events(Desk& desk);
+
+}  // namespace berth::api

@@ -1,0 +1,109 @@
+#include "api/decode.h"
+
+#include <fmt/format.h>
+
+#include "base/yaml.h"
+#include "model/kinds/fields.h"
+#include "model/kinds/protobuf.h"
+
+namespace berth::api {
+namespace {
+
+enum class Wire : uint8_t { Json, Yaml, Protobuf };
+
+Result<Wire> wire_of(const Body& body) {
+    const auto media = parse_media_types(body.content_type);
+    const std::string type = media.empty() ? "" : media.front().type;
+    if (type.empty() || type == "application/json" || type == "*/*" || type == "application/x-www-form-urlencoded")
+        return Wire::Json;
+    if (type == "application/yaml" || type == "application/x-yaml" || type == "text/yaml") return Wire::Yaml;
+    if (type == "application/vnd.kubernetes.protobuf") return Wire::Protobuf;
+    return unsupported_media(fmt::format(
+        "the body of the request was in an unknown format (\"{}\") - accepted media types include: application/json, "
+        "application/yaml, application/vnd.kubernetes.protobuf",
+        body.content_type));
+}
+
+Result<Json> parse_yaml_document(const std::string& text) {
+    auto parsed = base::parse_yaml(text);
+    if (!parsed) return base::bad_request(fmt::format("yaml parse error: {}", parsed.error().message));
+    if (parsed->size() != 1) return base::bad_request("the request body must be one YAML document");
+    return std::move(parsed->front());
+}
+
+}  // namespace
+
+Result<Json> decode_document(const Call& call, const Body& body) {
+    const Wire wire = TRY(wire_of(body));
+    if (wire == Wire::Protobuf) return model::decode_protobuf(body.bytes, *call.table);
+    if (wire == Wire::Yaml) return parse_yaml_document(body.bytes);
+    auto parsed = base::parse_json(body.bytes);
+    if (!parsed)
+        return base::bad_request(
+            fmt::format("couldn't get version/kind; json parse error: {}", parsed.error().message));
+    return parsed;
+}
+
+Result<Decoded> check_object(const Call& call, const model::Kind& kind, Json object) {
+    if (!object.is_object()) return base::bad_request("the request body is not an object");
+    Decoded out{std::move(object)};
+    if (kind.type != nullptr) {
+        auto complaints = TRY(model::check_fields(out.object, *kind.type));
+        if (!complaints.empty() && call.options.validation == FieldValidation::Strict)
+            return model::strict_error(complaints);
+        if (call.options.validation == FieldValidation::Warn) out.warnings = std::move(complaints);
+    }
+    out.object = TRY(to_stored(kind, std::move(out.object)));
+    return out;
+}
+
+Result<Decoded> decode_object(const Call& call, const model::Kind& kind) {
+    Json object = TRY(decode_document(call, call.body));
+    if (!object.is_object()) return base::bad_request("the request body is not an object");
+    auto& members = object.as_object();
+    const auto word = [&](const char* field, const std::string& expected) -> Status {
+        const std::string found(base::find_string(object, {field}));
+        if (found.empty())
+            members[field] = expected;
+        else if (found != expected) {
+            return base::bad_request(fmt::format("the {} in the data ({}) does not match the expected {} ({})", field,
+                                                 found, field, expected));
+        }
+        return {};
+    };
+    if (auto matched = word("apiVersion", kind.api_version()); !matched) return matched.error();
+    if (auto matched = word("kind", kind.kind); !matched) return matched.error();
+    return check_object(call, kind, std::move(object));
+}
+
+Status read_delete_options(const Json& document, CallOptions& options) {
+    if (!document.is_object()) return base::bad_request("the request body is not a DeleteOptions object");
+    if (const Json* grace = base::find(document, {"gracePeriodSeconds"})) {
+        if (grace->is_int64())
+            options.grace_seconds = grace->as_int64();
+        else if (!grace->is_null())
+            return base::bad_request("gracePeriodSeconds is not a whole number");
+    }
+    if (const auto policy = base::find_string(document, {"propagationPolicy"}); !policy.empty())
+        options.propagation = policy;
+    if (const Json* orphan = base::find(document, {"orphanDependents"}); orphan != nullptr && orphan->is_bool()) {
+        options.orphan = orphan->as_bool();
+    }
+    options.if_uid = std::string(base::find_string(document, {"preconditions", "uid"}));
+    options.if_version = std::string(base::find_string(document, {"preconditions", "resourceVersion"}));
+    const Json* dry_run = base::find(document, {"dryRun"});
+    if (dry_run != nullptr && dry_run->is_array() && !dry_run->as_array().empty()) options.dry_run = true;
+    return {};
+}
+
+Result<Json> to_stored(const model::Kind& kind, Json object) {
+    (void)kind;
+    return object;
+}
+
+Result<Json> from_stored(const model::Kind& kind, Json object) {
+    (void)kind;
+    return object;
+}
+
+}  // namespace berth::api

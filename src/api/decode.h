@@ -1,0 +1,28 @@
+#pragma once
+
+#include "api/call.h"
+#include "base/json.h"
+
+// Bodies of requests as documents.
+namespace berth::api {
+
+struct Decoded {
+    Json object;
+    std::vector<std::string> warnings = {};
+};
+
+// The object of a create or update, of the call's kind (or of its subresource's): read from JSON, YAML or protobuf,
+// checked against its type, without unknown fields.
+Result<Decoded> decode_object(const Call& call, const model::Kind& kind);
+// The same checks on an object that a patch made.
+Result<Decoded> check_object(const Call& call, const model::Kind& kind, Json object);
+// Any document, for patches and options.
+Result<Json> decode_document(const Call& call, const Body& body);
+// DeleteOptions, over what the query said.
+Status read_delete_options(const Json& document, CallOptions& options);
+
+// Between a kind and the kind it is stored as.
+Result<Json> to_stored(const model::Kind& kind, Json object);
+Result<Json> from_stored(const model::Kind& kind, Json object);
+
+}  // namespace berth::api

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "api/identity.h"
+#include "base/clock.h"
+#include "base/random.h"
+#include "model/kinds/kinds.h"
+#include "store/store.h"
+
+namespace berth::api {
+
+// Names, uids and other numbers that need only be unlike one another. Any thread.
+class Dice {
+public:
+    explicit Dice(uint64_t seed) : random_(seed) {}
+    std::string uid();
+    // Five characters that spell no words, for generateName.
+    std::string suffix();
+    uint64_t below(uint64_t n);
+
+private:
+    std::mutex mutex_;
+    base::Random random_;
+};
+
+// What the handlers work with. Any thread.
+class Desk {
+public:
+    Desk(store::Store& store, const base::Clock& clock, uint64_t seed);
+
+    store::Store& store;
+    const base::Clock& clock;
+    Dice dice;
+    std::function<std::optional<Identity>(std::string_view)> identify_token = [](std::string_view) {
+        return std::optional<Identity>{};
+    };
+
+    std::shared_ptr<const model::Kinds> kinds() const;
+    void publish(std::shared_ptr<const model::Kinds> kinds);
+
+    // The wall clock as objects write it.
+    std::string now_text() const;
+
+private:
+    mutable std::mutex mutex_;
+    std::shared_ptr<const model::Kinds> kinds_;
+};
+
+}  // namespace berth::api

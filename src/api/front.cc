@@ -1,0 +1,246 @@
+#include "api/front.h"
+
+#include <fmt/format.h>
+
+#include "api/authz.h"
+#include "api/decode.h"
+#include "api/documents.h"
+#include "api/handlers.h"
+#include "api/read.h"
+#include "api/render.h"
+#include "api/route.h"
+#include "api/usage.h"
+#include "api/wire.h"
+
+namespace berth::api {
+
+// A request on its way through the house.
+struct Front::Visit {
+    Front& front;
+    Request request;
+    Responder responder;
+    Identity who;
+    std::string audit_id;
+    base::Instant since;
+    std::string_view verb = "get";
+    std::string resource = {};
+
+    void finish(Response response) {
+        response.headers.emplace_back("Audit-Id", audit_id);
+        front.metrics_.count_request(verb, resource, response.status, front.desk_.clock.now() - since);
+        responder.respond(std::move(response));
+    }
+    void refuse(const Error& error, const Subject& subject = {}) { finish(error_response(error, subject)); }
+};
+
+namespace {
+
+std::optional<Verb> verb_of(const Request& request, const Route& route) {
+    const std::string& method = request.method;
+    const bool named = !route.name.empty();
+    if (method == "GET" || method == "HEAD") {
+        const auto* watch = request.param("watch");
+        if (watch != nullptr && query_flag(*watch) && route.subresource.empty()) return Verb::Watch;
+        return named ? Verb::Get : Verb::List;
+    }
+    if (method == "POST") return Verb::Create;
+    if (method == "PUT" && named) return Verb::Update;
+    if (method == "PATCH" && named) return Verb::Patch;
+    if (method == "DELETE") return named ? Verb::Delete : Verb::DeleteCollection;
+    return std::nullopt;
+}
+
+std::string_view path_verb(const Request& request) {
+    if (request.method == "GET" || request.method == "HEAD") return "get";
+    if (request.method == "POST") return "post";
+    return request.method == "PUT" ? "put" : request.method == "PATCH" ? "patch" : "delete";
+}
+
+Attributes attributes_of(const Call& call) {
+    return {name_of(call.verb), call.kind->group, call.kind->plural, call.subresource, call.ns, call.name};
+}
+
+// Invalid names the Kind, every other error the resource.
+Subject subject_of(const Call& call, const Error& error) {
+    Subject out = call.subject();
+    if (error.reason == Reason::Invalid) out.kind = call.kind->kind;
+    return out;
+}
+
+std::string quoted_warning(std::string_view text) {
+    std::string out = "299 - \"";
+    for (const char c : text) {
+        if (c == '"' || c == '\\') out += '\\';
+        out += c == '\n' || c == '\r' ? ' ' : c;
+    }
+    return out + '"';
+}
+
+Status read_options_body(Call& call) {
+    if (call.body.bytes.empty()) return {};
+    return read_delete_options(TRY(decode_document(call, call.body)), call.options);
+}
+
+Response response_of(Desk& desk, const Call& call, const Form& form, Outcome outcome) {
+    Response out;
+    out.status = outcome.code;
+    if (!outcome.text.empty()) {
+        out.body = std::move(outcome.text);
+    } else {
+        render_object({*call.kind, form, desk.clock.wall()}, *outcome.record, out.body);
+        out.body += '\n';
+    }
+    if (call.subresource == "log") out.content_type = "text/plain";
+    for (const auto& warning : outcome.warnings) out.headers.emplace_back("Warning", quoted_warning(warning));
+    return out;
+}
+
+}  // namespace
+
+Front::Front(Desk& desk, Authenticator authenticator) : desk_(desk), authenticator_(std::move(authenticator)) {}
+
+void Front::handle(Request request, Responder responder) {
+    Visit visit{*this, std::move(request), std::move(responder), {}, desk_.dice.uid(), desk_.clock.now()};
+    auto who = authenticator_.identify(visit.request);
+    if (!who) return visit.refuse({Reason::Unauthorized, "Unauthorized"});
+    visit.who = std::move(*who);
+    if (serve_plain(visit)) return;
+    serve_resource(std::move(visit));
+}
+
+// Paths that are no resources. False when it is one.
+bool Front::serve_plain(Visit& visit) {
+    const std::string& path = visit.request.path;
+    const auto route = parse_route(path);
+    if (route && !route->plural.empty()) return false;
+    visit.verb = path_verb(visit.request);
+    const Attributes what{visit.verb, {}, {}, {}, {}, {}, path};
+    if (!allowed(visit.who, what)) {
+        const bool unknown = visit.who.in(kUnauthenticated);
+        visit.refuse(unknown ? Error{Reason::Unauthorized, "Unauthorized"} : forbidden(refusal(visit.who, what)));
+        return true;
+    }
+    visit.finish(visit.verb == "get" ? plain_path(visit)
+                                     : error_response({Reason::MethodNotAllowed, "only GET is served here"}));
+    return true;
+}
+
+Response Front::plain_path(const Visit& visit) {
+    const std::string& path = visit.request.path;
+    if (path.starts_with("/healthz") || path.starts_with("/livez") || path.starts_with("/readyz")) {
+        return health(visit.request);
+    }
+    if (path == "/metrics") {
+        Response out = text_response(200, metrics_.text());
+        out.content_type = "text/plain; version=0.0.4; charset=utf-8";
+        return out;
+    }
+    if (auto document = serve_document(*desk_.kinds(), visit.request)) return std::move(*document);
+    return text_response(404, "404 page not found\n");
+}
+
+Response Front::health(const Request& request) const {
+    struct Check {
+        std::string_view name;
+        bool ok;
+    };
+    const bool ready_path = request.path.starts_with("/readyz");
+    std::vector<Check> checks{{"ping", true}, {"log", true}, {"store", !desk_.store.failure()}};
+    if (ready_path) checks.push_back({"bootstrap", ready_.load()});
+    const auto slash = request.path.find('/', 1);
+    const std::string only = slash == std::string::npos ? "" : request.path.substr(slash + 1);
+    bool ok = true, known = only.empty();
+    std::string verbose;
+    for (const auto& check : checks) {
+        if (!only.empty() && check.name != only) continue;
+        known = true;
+        ok = ok && check.ok;
+        verbose += fmt::format("[{}]{} {}\n", check.ok ? '+' : '-', check.name, check.ok ? "ok" : "failed");
+    }
+    if (!known) return text_response(404, "404 page not found\n");
+    const std::string name = request.path.substr(1, slash == std::string::npos ? slash : slash - 1);
+    if (!ok) return text_response(500, fmt::format("{}{} check failed\n", verbose, name));
+    if (request.param("verbose") == nullptr) return text_response(200, "ok");
+    return text_response(200, fmt::format("{}{} check passed\n", verbose, name));
+}
+
+void Front::serve_resource(Visit visit) {
+    auto route = *parse_route(visit.request.path);
+    if (visit.who.in(kUnauthenticated)) return visit.refuse({Reason::Unauthorized, "Unauthorized"});
+    Call call;
+    call.table = desk_.kinds();
+    call.kind = call.table->find(route.group, route.version, route.plural);
+    if (call.kind == nullptr || (!route.ns.empty() && !call.kind->namespaced)) {
+        return visit.finish(text_response(404, "404 page not found\n"));
+    }
+    visit.resource = call.kind->plural;
+    const auto verb = verb_of(visit.request, route);
+    if (!verb)
+        return visit.refuse(
+            {Reason::MethodNotAllowed, "the server does not allow this method on the requested resource"});
+    call.verb = *verb;
+    visit.verb = name_of(call.verb);
+    if (call.kind->namespaced && route.ns.empty() && !route.name.empty()) {
+        return visit.finish(text_response(404, "404 page not found\n"));
+    }
+    auto options = parse_options(visit.request.query);
+    if (!options) return visit.refuse(options.error());
+    call.who = std::move(visit.who);
+    call.ns = std::move(route.ns);
+    call.name = std::move(route.name);
+    call.subresource = std::move(route.subresource);
+    call.options = std::move(*options);
+    call.body.content_type = std::string(visit.request.header("content-type"));
+    call.body.bytes = std::move(visit.request.body);
+    if (!allowed(call.who, attributes_of(call))) {
+        return visit.refuse(forbidden(refusal(call.who, attributes_of(call))), call.subject());
+    }
+    serve_kind(std::move(visit), std::move(call));
+}
+
+void Front::serve_kind(Visit visit, Call call) {
+    if (auto has = check_verb(call); !has) return visit.refuse(has.error());
+    auto form = negotiate(visit.request.header("accept"));
+    if (!form) return visit.refuse(form.error());
+    if (const auto* include = visit.request.param("includeObject")) {
+        if (*include == "Object")
+            form->include = Form::Include::Object;
+        else if (*include == "None")
+            form->include = Form::Include::None;
+    }
+    if (is_usage(call)) {
+        auto answer = answer_usage(desk_, call);
+        return answer ? visit.finish(std::move(*answer)) : visit.refuse(answer.error(), call.subject());
+    }
+    if (call.verb == Verb::List || (call.verb == Verb::Get && call.subresource.empty())) {
+        auto answer = call.verb == Verb::List ? read_list(desk_, call, *form) : read_one(desk_, call, *form);
+        return answer ? visit.finish(std::move(*answer))
+                      : visit.refuse(answer.error(), subject_of(call, answer.error()));
+    }
+    if (call.verb == Verb::Watch) {
+        auto source = open_watch(desk_, watches_, call, *form);
+        if (!source) return visit.refuse(source.error(), subject_of(call, source.error()));
+        metrics_.count_request("watch", visit.resource, 200, {});
+        Response head;
+        head.headers.emplace_back("Audit-Id", visit.audit_id);
+        head.headers.emplace_back("Cache-Control", "no-cache, private");
+        return visit.responder.stream(std::move(head), std::move(*source));
+    }
+    if (call.verb == Verb::Delete || call.verb == Verb::DeleteCollection) {
+        if (auto read = read_options_body(call); !read) return visit.refuse(read.error());
+    }
+    auto shared = std::make_shared<Visit>(std::move(visit));
+    auto pointer = std::make_shared<const Call>(std::move(call));
+    perform(desk_, pointer, [shared, pointer, this, form = *form](Result<Outcome> result) {
+        if (!result) return shared->refuse(result.error(), subject_of(*pointer, result.error()));
+        shared->finish(response_of(desk_, *pointer, form, std::move(*result)));
+    });
+}
+
+void Front::call(Call call, Done done) {
+    if (auto has = check_verb(call); !has) return done(has.error());
+    if (!allowed(call.who, attributes_of(call))) return done(forbidden(refusal(call.who, attributes_of(call))));
+    perform(desk_, std::make_shared<const Call>(std::move(call)), std::move(done));
+}
+
+}  // namespace berth::api

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "api/authn.h"
+#include "api/call.h"
+#include "api/desk.h"
+#include "api/http.h"
+#include "api/metrics.h"
+#include "api/watch.h"
+
+namespace berth::api {
+
+// The front door: who is it, what do they want, are they allowed to, and then the verb.
+class Front {
+public:
+    Front(Desk& desk, Authenticator authenticator);
+
+    // A request over HTTP.
+    void handle(Request request, Responder responder);
+
+    // A request of a component inside the process: the same authorization, defaults, admission and guard. List and
+    // watch are not for it: it reads the store.
+    void call(Call call, Done done);
+
+    // Streams may have something to send: called on the thread that made a write durable.
+    void set_wake(std::function<void()> wake) { watches_.wake = std::move(wake); }
+    // Ready says yes only after start-up is over.
+    void set_ready(bool ready) { ready_ = ready; }
+    Metrics& metrics() { return metrics_; }
+
+private:
+    struct Visit;
+    Response plain_path(const Visit& visit);
+    bool serve_plain(Visit& visit);
+    void serve_resource(Visit visit);
+    void serve_kind(Visit visit, Call call);
+    Response health(const Request& request) const;
+
+    Desk& desk_;
+    Authenticator authenticator_;
+    WatchRoom watches_;
+    Metrics metrics_;
+    std::atomic<bool> ready_{false};
+};
+
+}  // namespace berth::api

@@ -1,0 +1,86 @@
+#include "api/handlers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/pods.h"
+#include "api/read.h"
+#include "api/reviews.h"
+#include "api/scale.h"
+
+namespace berth::api {
+namespace {
+
+Error no_such_verb() {
+    return {Reason::MethodNotAllowed, "the server does not allow this method on the requested resource"};
+}
+
+void get_object(Desk& desk, const Call& call, const Done& done) {
+    auto record = read_record(desk, call);
+    if (!record) return done(std::move(record).error());
+    Outcome out;
+    out.record = std::move(*record);
+    done(std::move(out));
+}
+
+void perform_pod_part(Desk& desk, CallPtr call, Done done) {
+    if (call->subresource == "binding") return bind_pod(desk, std::move(call), std::move(done));
+    if (call->subresource == "eviction") return evict_pod(desk, std::move(call), std::move(done));
+    read_log(desk, *call, done);
+}
+
+bool is_pod_part(const Call& call) {
+    return call.kind->group.empty() && call.kind->plural == "pods" &&
+           (call.subresource == "binding" || call.subresource == "eviction" || call.subresource == "log");
+}
+
+}  // namespace
+
+Status check_verb(const Call& call) {
+    const auto verb = name_of(call.verb);
+    if (call.subresource.empty()) {
+        if (!call.kind->allows(verb)) return no_such_verb();
+        // A create in all namespaces at once, or of an object that has a name already.
+        if (call.verb == Verb::Create && (!call.name.empty() || (call.kind->namespaced && call.ns.empty()))) {
+            return no_such_verb();
+        }
+        return {};
+    }
+    const model::Subresource* part = call.kind->subresource(call.subresource);
+    if (part == nullptr) return base::not_found("the server could not find the requested resource");
+    if (std::find(part->verbs.begin(), part->verbs.end(), verb) == part->verbs.end()) return no_such_verb();
+    return {};
+}
+
+void perform(Desk& desk, CallPtr call, Done done) {
+    if (is_pod_part(*call)) return perform_pod_part(desk, std::move(call), std::move(done));
+    if (call->subresource == "scale") return perform_scale(desk, std::move(call), std::move(done));
+    if (call->subresource == "token") {
+        return done(Error{Reason::MethodNotAllowed, "this server does not issue service account tokens"});
+    }
+    if (is_review(*call)) return answer_review(desk, *call, done);
+    if (call->kind->group.empty() && call->kind->plural == "bindings") {
+        return bind_pod(desk, std::move(call), std::move(done));
+    }
+    switch (call->verb) {
+        case Verb::Get:
+            return get_object(desk, *call, done);
+        case Verb::Create:
+            return create_object(desk, std::move(call), std::move(done));
+        case Verb::Update:
+            return update_object(desk, std::move(call), std::move(done));
+        case Verb::Patch:
+            return patch_object(desk, std::move(call), std::move(done));
+        case Verb::Delete:
+            return delete_object(desk, std::move(call), std::move(done));
+        case Verb::DeleteCollection:
+            return delete_collection(desk, std::move(call), std::move(done));
+        case Verb::List:
+        case Verb::Watch:
+            break;
+    }
+    done(no_such_verb());
+}
+
+}  // namespace berth::api

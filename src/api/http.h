@@ -1,0 +1,127 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+// HTTP/1.1 over TLS or plain TCP, and nothing about Kubernetes. Boost.Beast stays behind this header.
+namespace berth::api {
+
+// The subject of a client certificate that our CA signed; the TLS layer has verified it.
+struct PeerCertificate {
+    std::string common_name;
+    std::vector<std::string> organizations;
+};
+
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+struct Request {
+    std::string method;
+    std::string path;  // as sent, without the query; its segments are still percent-encoded
+    Pairs query;       // decoded, in order
+    Pairs headers;     // names in lower case
+    std::string body;
+    std::shared_ptr<const PeerCertificate> peer;
+    bool bad_certificate = false;  // the client showed one that our CA did not sign
+
+    std::string_view header(std::string_view lower_case_name) const;
+    // The first value of a query parameter, or nullptr.
+    const std::string* param(std::string_view name) const;
+};
+
+struct Response {
+    int status = 200;
+    std::string content_type = "application/json";
+    Pairs headers = {};
+    std::string body = {};
+};
+
+// The body of a streaming answer. The connection pulls on its own thread whenever the socket can take more, so a client
+// that does not read is never buffered for: its source only falls behind.
+class Source {
+public:
+    enum class State : uint8_t { More, Waiting, Ended };
+    virtual ~Source() = default;
+    // Appends bytes. Waiting: nothing more until HttpServer::wake() or the next second.
+    virtual State pull(std::string& out) = 0;
+    // The server stops: end at the next pull.
+    virtual void stop() = 0;
+};
+
+class Exchange;
+
+// The answer to one request; move-only, may be used from any thread, answers once. Dropped unanswered it answers 500.
+class Responder {
+public:
+    explicit Responder(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
+    Responder(Responder&&) noexcept = default;
+    Responder& operator=(Responder&&) noexcept = default;
+    ~Responder();
+    void respond(Response response);
+    void stream(Response head, std::unique_ptr<Source> source);
+
+private:
+    std::shared_ptr<Exchange> exchange_;
+};
+
+using Handler = std::function<void(Request, Responder)>;
+
+struct TlsKeys {
+    std::string certificate_pem;
+    std::string key_pem;
+    std::string client_ca_pem;
+};
+
+struct HttpOptions {
+    std::string host = "127.0.0.1";
+    uint16_t port = 0;
+    int threads = 2;
+    std::optional<TlsKeys> tls = {};
+    size_t max_connections = 20'000;
+    size_t max_body = 3u << 20;
+    size_t max_headers = 64u << 10;
+    size_t max_url = 32u << 10;
+    int header_seconds = 10;
+    int idle_seconds = 90;
+    int body_grace_seconds = 10;  // after that a body must arrive at min_body_rate on average
+    size_t min_body_rate = 1024;
+    int write_seconds = 30;  // a client that takes nothing for so long is cut off
+};
+
+struct HttpCounters {
+    std::atomic<int64_t> connections{0};
+    std::atomic<int64_t> streams{0};
+    std::atomic<uint64_t> requests{0};
+    std::atomic<uint64_t> slow_closed{0};
+};
+
+class HttpServer {
+public:
+    HttpServer(HttpOptions options, Handler handler);
+    ~HttpServer();
+    // Binds, listens and starts the threads; the port that was chosen.
+    Result<uint16_t> start();
+    // Ends streams with a clean last chunk, lets running requests finish (two seconds at most), closes the rest.
+    void stop();
+    // Any thread: streams may have something to send. Joined: a burst of calls costs one round of pulls.
+    void wake();
+    const HttpCounters& counters() const;
+
+private:
+    class Engine;
+    std::unique_ptr<Engine> engine_;
+};
+
+// "%41" -> "A"; false when malformed. In a query '+' is a space.
+bool percent_decode(std::string_view text, bool plus_is_space, std::string& out);
+std::string_view status_text(int code);
+
+}  // namespace berth::api

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <unordered_set>
+
+#include "api/http.h"
+
+// What the server and its connections share. Only the HTTP units include this.
+namespace berth::api {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+// One client connection, seen from outside. answer() and answer_stream() may come from any thread; the rest belongs to
+// the lane's thread. They take over the caller's reference, so that the last one is dropped on the lane's thread.
+class Exchange : public std::enable_shared_from_this<Exchange> {
+public:
+    virtual ~Exchange() = default;
+    virtual void start() = 0;
+    virtual void answer(std::shared_ptr<Exchange> self, Response response) = 0;
+    virtual void answer_stream(std::shared_ptr<Exchange> self, Response head, std::unique_ptr<Source> source) = 0;
+    // Pulls from the source unless a write is under way.
+    virtual void pump() = 0;
+    // Once a second.
+    virtual void check_deadline(SteadyTime now) = 0;
+    // The server stops: ends the stream, closes when idle.
+    virtual void finish() = 0;
+    virtual void close() = 0;
+};
+
+struct Shared {
+    HttpOptions options;
+    Handler handler;
+    HttpCounters counters;
+    std::unique_ptr<boost::asio::ssl::context> tls;
+};
+
+// One I/O thread and the connections it owns.
+class Lane {
+public:
+    explicit Lane(Shared& shared) : shared_(shared), second_(io_), flush_(io_) {}
+
+    void start();
+    void stop();
+    void join();
+    void wake();
+
+    boost::asio::io_context& io() { return io_; }
+    Shared& shared() { return shared_; }
+    const std::string& date() const { return date_; }
+    bool stopping() const { return stopping_; }
+    void add(Exchange* exchange) { all_.insert(exchange); }
+    void remove(Exchange* exchange);
+    void add_stream(Exchange* exchange) { streams_.insert(exchange); }
+    void remove_stream(Exchange* exchange) { streams_.erase(exchange); }
+
+private:
+    void arm_second();
+    void each_second();
+    void on_wake();
+    void flush();
+    void close_when_quiet(int tries);
+
+    Shared& shared_;
+    std::unordered_set<Exchange*> all_;
+    std::unordered_set<Exchange*> streams_;
+    std::string date_;
+    // After the sets: dropping pending operations drops connections, which take themselves out of them.
+    boost::asio::io_context io_{1};
+    boost::asio::steady_timer second_;
+    boost::asio::steady_timer flush_;
+    std::thread thread_;
+    SteadyTime last_flush_{};
+    // The pause between two rounds follows their cost, so that pulling never takes more than about half of the thread.
+    std::chrono::nanoseconds pause_{0};
+    std::atomic<bool> wake_pending_{false};
+    bool flush_armed_ = false;
+    bool stopping_ = false;
+};
+
+std::shared_ptr<Exchange> make_connection(Lane& lane, boost::asio::ip::tcp::socket socket);
+
+}  // namespace berth::api

@@ -1,0 +1,245 @@
+#include <fmt/format.h>
+#include <openssl/ssl.h>
+
+#include <boost/asio/post.hpp>
+#include <ctime>
+
+#include "api/http_exchange.h"
+
+namespace berth::api {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+using std::chrono::steady_clock;
+
+namespace {
+
+constexpr auto kShortestPause = std::chrono::milliseconds(1);
+constexpr auto kLongestPause = std::chrono::milliseconds(20);
+
+std::string http_date() {
+    const time_t now = std::time(nullptr);
+    tm parts{};
+    gmtime_r(&now, &parts);
+    char text[40];
+    return {text, std::strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", &parts)};
+}
+
+// Sessions are never resumed: a resumed one would skip the check of the client's certificate.
+Result<std::unique_ptr<asio::ssl::context>> tls_context(const TlsKeys& keys) {
+    auto context = std::make_unique<asio::ssl::context>(asio::ssl::context::tls_server);
+    SSL_CTX* native = context->native_handle();
+    SSL_CTX_set_min_proto_version(native, TLS1_2_VERSION);
+    SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_options(native, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
+    SSL_CTX_set_num_tickets(native, 0);
+    SSL_CTX_set_mode(native, SSL_MODE_RELEASE_BUFFERS);
+    error_code ec;
+    context->use_certificate_chain(asio::buffer(keys.certificate_pem), ec);
+    if (!ec) context->use_private_key(asio::buffer(keys.key_pem), asio::ssl::context::pem, ec);
+    if (!ec) context->add_certificate_authority(asio::buffer(keys.client_ca_pem), ec);
+    if (!ec) context->set_verify_mode(asio::ssl::verify_peer, ec);
+    if (ec) return base::internal("the TLS keys cannot be used: " + ec.message());
+    return context;
+}
+
+}  // namespace
+
+void Lane::start() {
+    date_ = http_date();
+    arm_second();
+    thread_ = std::thread([this] { io_.run(); });
+}
+
+void Lane::arm_second() {
+    second_.expires_after(std::chrono::seconds(1));
+    second_.async_wait([this](error_code ec) {
+        if (ec) return;
+        each_second();
+        arm_second();
+    });
+}
+
+void Lane::each_second() {
+    date_ = http_date();
+    const auto now = steady_clock::now();
+    const std::vector<Exchange*> all(all_.begin(), all_.end());
+    for (Exchange* exchange : all) {
+        if (!all_.contains(exchange)) continue;
+        const auto hold = exchange->shared_from_this();
+        hold->check_deadline(now);
+    }
+}
+
+void Lane::remove(Exchange* exchange) {
+    all_.erase(exchange);
+    streams_.erase(exchange);
+    shared_.counters.connections.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void Lane::wake() {
+    if (wake_pending_.exchange(true)) return;
+    asio::post(io_, [this] { on_wake(); });
+}
+
+void Lane::on_wake() {
+    if (flush_armed_) return;
+    const auto due = last_flush_ + pause_;
+    if (steady_clock::now() >= due) return flush();
+    flush_armed_ = true;
+    flush_.expires_at(due);
+    flush_.async_wait([this](error_code ec) {
+        flush_armed_ = false;
+        if (!ec) flush();
+    });
+}
+
+void Lane::flush() {
+    wake_pending_ = false;
+    const auto begin = steady_clock::now();
+    const std::vector<Exchange*> streams(streams_.begin(), streams_.end());
+    for (Exchange* exchange : streams) {
+        if (!streams_.contains(exchange)) continue;
+        const auto hold = exchange->shared_from_this();
+        hold->pump();
+    }
+    last_flush_ = steady_clock::now();
+    pause_ = std::clamp<std::chrono::nanoseconds>(2 * (last_flush_ - begin), kShortestPause, kLongestPause);
+}
+
+void Lane::stop() {
+    asio::post(io_, [this] {
+        stopping_ = true;
+        const std::vector<Exchange*> all(all_.begin(), all_.end());
+        for (Exchange* exchange : all) {
+            if (!all_.contains(exchange)) continue;
+            const auto hold = exchange->shared_from_this();
+            hold->finish();
+        }
+        close_when_quiet(100);
+    });
+}
+
+void Lane::close_when_quiet(int tries) {
+    if (all_.empty() || tries == 0) {
+        second_.cancel();
+        return io_.stop();
+    }
+    flush_.expires_after(std::chrono::milliseconds(20));
+    flush_.async_wait([this, tries](error_code) { close_when_quiet(tries - 1); });
+}
+
+void Lane::join() {
+    if (thread_.joinable()) thread_.join();
+    const std::vector<Exchange*> all(all_.begin(), all_.end());
+    for (Exchange* exchange : all) {
+        if (!all_.contains(exchange)) continue;
+        const auto hold = exchange->shared_from_this();
+        hold->close();
+    }
+}
+
+class HttpServer::Engine {
+public:
+    Engine(HttpOptions options, Handler handler) {
+        shared_.options = std::move(options);
+        shared_.handler = std::move(handler);
+    }
+
+    Result<uint16_t> start() {
+        if (shared_.options.tls) shared_.tls = TRY(tls_context(*shared_.options.tls));
+        for (int i = 0; i < shared_.options.threads; ++i) lanes_.push_back(std::make_unique<Lane>(shared_));
+        acceptor_.emplace(lanes_[0]->io());
+        const uint16_t port = TRY(listen());
+        accept();
+        for (auto& lane : lanes_) lane->start();
+        return port;
+    }
+
+    void stop() {
+        if (lanes_.empty()) return;
+        asio::post(lanes_[0]->io(), [this] {
+            error_code ignored;
+            acceptor_->close(ignored);
+        });
+        for (auto& lane : lanes_) lane->stop();
+        for (auto& lane : lanes_) lane->join();
+    }
+
+    void wake() {
+        for (auto& lane : lanes_) lane->wake();
+    }
+
+    const HttpCounters& counters() const { return shared_.counters; }
+
+private:
+    Result<uint16_t> listen() {
+        const auto& options = shared_.options;
+        error_code ec;
+        tcp::resolver resolver(lanes_[0]->io());
+        const auto found = resolver.resolve(options.host, std::to_string(options.port), tcp::resolver::passive, ec);
+        if (ec) return base::internal(fmt::format("cannot resolve {}: {}", options.host, ec.message()));
+        const tcp::endpoint endpoint = found.begin()->endpoint();
+        acceptor_->open(endpoint.protocol(), ec);
+        if (!ec) acceptor_->set_option(tcp::acceptor::reuse_address(true), ec);
+        if (!ec) acceptor_->bind(endpoint, ec);
+        if (!ec) acceptor_->listen(4096, ec);
+        if (ec)
+            return base::internal(fmt::format("cannot listen on {}:{}: {}", options.host, options.port, ec.message()));
+        return acceptor_->local_endpoint().port();
+    }
+
+    void accept() {
+        Lane& lane = *lanes_[turn_++ % lanes_.size()];
+        acceptor_->async_accept(lane.io(), [this, &lane](error_code ec, tcp::socket socket) {
+            if (ec == asio::error::operation_aborted || !acceptor_->is_open()) return;
+            if (ec) return retry_accept();
+            welcome(lane, std::move(socket));
+            accept();
+        });
+    }
+
+    void welcome(Lane& lane, tcp::socket socket) {
+        auto& count = shared_.counters.connections;
+        if (count.load(std::memory_order_relaxed) >= static_cast<int64_t>(shared_.options.max_connections)) return;
+        count.fetch_add(1, std::memory_order_relaxed);
+        asio::post(lane.io(), [&lane, socket = std::move(socket)]() mutable {
+            make_connection(lane, std::move(socket))->start();
+        });
+    }
+
+    // Out of file descriptors: wait for some to close instead of spinning.
+    void retry_accept() {
+        retry_.emplace(lanes_[0]->io(), std::chrono::milliseconds(100));
+        retry_->async_wait([this](error_code ec) {
+            if (!ec) accept();
+        });
+    }
+
+    Shared shared_;
+    std::vector<std::unique_ptr<Lane>> lanes_;
+    std::optional<tcp::acceptor> acceptor_;
+    std::optional<asio::steady_timer> retry_;
+    size_t turn_ = 0;
+};
+
+HttpServer::HttpServer(HttpOptions options, Handler handler)
+    : engine_(std::make_unique<Engine>(std::move(options), std::move(handler))) {}
+HttpServer::~HttpServer() {
+    stop();
+}
+Result<uint16_t> HttpServer::start() {
+    return engine_->start();
+}
+void HttpServer::stop() {
+    engine_->stop();
+}
+void HttpServer::wake() {
+    engine_->wake();
+}
+const HttpCounters& HttpServer::counters() const {
+    return engine_->counters();
+}
+
+}  // namespace berth::api

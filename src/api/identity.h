@@ -1,0 +1,36 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace berth::api {
+
+inline constexpr std::string_view kMasters = "system:masters";
+inline constexpr std::string_view kSchedulers = "berth:schedulers";
+inline constexpr std::string_view kControllers = "berth:controllers";
+inline constexpr std::string_view kNodes = "system:nodes";
+inline constexpr std::string_view kAuthenticated = "system:authenticated";
+inline constexpr std::string_view kUnauthenticated = "system:unauthenticated";
+
+// Who asks.
+struct Identity {
+    std::string user;
+    std::vector<std::string> groups;
+
+    bool in(std::string_view group) const { return std::find(groups.begin(), groups.end(), group) != groups.end(); }
+};
+
+// Components inside the process.
+inline Identity scheduler_identity() {
+    return {"system:kube-scheduler", {std::string(kSchedulers), std::string(kAuthenticated)}};
+}
+inline Identity controller_identity(std::string_view name) {
+    return {"system:controller:" + std::string(name), {std::string(kControllers), std::string(kAuthenticated)}};
+}
+inline Identity node_identity(std::string_view node) {
+    return {"system:node:" + std::string(node), {std::string(kNodes), std::string(kAuthenticated)}};
+}
+
+}  // namespace berth::api

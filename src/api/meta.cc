@@ -1,0 +1,166 @@
+#include "api/meta.h"
+
+#include <fmt/format.h>
+
+#include "api/wire.h"
+#include "model/names.h"
+
+namespace berth::api {
+namespace {
+
+constexpr size_t kMaxAnnotations = 256u << 10;
+constexpr size_t kMaxGenerated = 58;  // leaves five characters of a 63 character name
+
+model::Fault name_fault(const model::Kind& kind, std::string_view name) {
+    if (kind.group == "rbac.authorization.k8s.io") return model::path_segment_fault(name);
+    if (kind.group.empty() && kind.plural == "namespaces") return model::dns1123_label_fault(name);
+    if (kind.group.empty() && kind.plural == "services") return model::dns1035_label_fault(name);
+    return model::dns1123_subdomain_fault(name);
+}
+
+void check_label_map(const Json* labels, std::vector<base::Cause>& causes) {
+    if (labels == nullptr || !labels->is_object()) return;
+    for (const auto& [key, value] : labels->as_object()) {
+        if (auto fault = model::label_key_fault(key)) causes.push_back(invalid_value("metadata.labels", key, *fault));
+        if (!value.is_string()) continue;
+        if (auto fault = model::label_value_fault(value.as_string())) {
+            causes.push_back(invalid_value("metadata.labels", value.as_string(), *fault));
+        }
+    }
+}
+
+void check_annotation_map(const Json* annotations, std::vector<base::Cause>& causes) {
+    if (annotations == nullptr || !annotations->is_object()) return;
+    size_t total = 0;
+    for (const auto& [key, value] : annotations->as_object()) {
+        if (auto fault = model::annotation_key_fault(key)) {
+            causes.push_back(invalid_value("metadata.annotations", key, *fault));
+        }
+        total += key.size() + (value.is_string() ? value.as_string().size() : 0);
+    }
+    if (total > kMaxAnnotations) {
+        causes.push_back({"FieldValueTooLong", fmt::format("Too long: must have at most {} bytes", kMaxAnnotations),
+                          "metadata.annotations"});
+    }
+}
+
+void check_finalizers(const Json* finalizers, std::vector<base::Cause>& causes) {
+    if (finalizers == nullptr || !finalizers->is_array()) return;
+    for (const auto& finalizer : finalizers->as_array()) {
+        if (!finalizer.is_string()) continue;
+        const std::string_view name = finalizer.as_string();
+        if (auto fault = model::qualified_name_fault(name)) {
+            causes.push_back(invalid_value("metadata.finalizers", name, *fault));
+        }
+    }
+}
+
+void check_owners(const Json* owners, std::vector<base::Cause>& causes) {
+    if (owners == nullptr || !owners->is_array()) return;
+    int controllers = 0;
+    for (size_t i = 0; i < owners->as_array().size(); ++i) {
+        const Json& owner = owners->as_array()[i];
+        for (const auto* field : {"apiVersion", "kind", "name", "uid"}) {
+            if (base::find_string(owner, {field}).empty()) {
+                causes.push_back(
+                    invalid_value(fmt::format("metadata.ownerReferences[{}].{}", i, field), "", "must not be empty"));
+            }
+        }
+        const Json* controller = base::find(owner, {"controller"});
+        if (controller != nullptr && controller->is_bool() && controller->as_bool()) ++controllers;
+    }
+    if (controllers > 1) {
+        causes.push_back(
+            invalid_value("metadata.ownerReferences", "", "Only one reference can have Controller set to true"));
+    }
+}
+
+}  // namespace
+
+std::string_view meta_text(const Json& object, std::string_view field) {
+    return base::find_string(object, {"metadata", field});
+}
+
+JsonObject& meta_of(Json& object) {
+    return base::object_at(object, {"metadata"});
+}
+
+bool is_deleting(const Json& object) {
+    return !meta_text(object, "deletionTimestamp").empty();
+}
+
+Status match_url(const Call& call, Json& object) {
+    JsonObject& meta = meta_of(object);
+    const auto ns = meta_text(object, "namespace");
+    if (call.kind->namespaced) {
+        if (!ns.empty() && ns != call.ns) {
+            return base::bad_request(
+                fmt::format("the namespace of the provided object does not match the namespace sent on the request ({} "
+                            "and {})",
+                            ns, call.ns));
+        }
+        meta["namespace"] = call.ns;
+    } else {
+        meta.erase("namespace");
+    }
+    if (call.name.empty()) return {};
+    const auto name = meta_text(object, "name");
+    if (name.empty())
+        meta["name"] = call.name;
+    else if (name != call.name) {
+        return base::bad_request(
+            fmt::format("the name of the object ({}) does not match the name on the URL ({})", name, call.name));
+    }
+    return {};
+}
+
+Status stamp_new(Desk& desk, const Call& call, Json& object) {
+    JsonObject& meta = meta_of(object);
+    if (!meta_text(object, "resourceVersion").empty()) {
+        return base::bad_request("resourceVersion should not be set on objects to be created");
+    }
+    for (const auto* field : {"deletionTimestamp", "deletionGracePeriodSeconds", "generation", "resourceVersion",
+                              "managedFields", "selfLink"}) {
+        meta.erase(field);
+    }
+    if (meta_text(object, "name").empty() && !meta_text(object, "generateName").empty()) {
+        meta["name"] = std::string(meta_text(object, "generateName").substr(0, kMaxGenerated)) + desk.dice.suffix();
+    }
+    meta["uid"] = desk.dice.uid();
+    meta["creationTimestamp"] = desk.now_text();
+    if (call.kind->generation) meta["generation"] = 1;
+    return {};
+}
+
+void check_name(const model::Kind& kind, const Json& object, std::vector<base::Cause>& causes) {
+    const auto name = meta_text(object, "name");
+    if (name.empty()) {
+        causes.push_back(required_value("metadata.name", "name or generateName is required"));
+    } else if (auto fault = name_fault(kind, name)) {
+        causes.push_back(invalid_value("metadata.name", name, *fault));
+    }
+}
+
+void check_metadata(const Json& object, std::vector<base::Cause>& causes) {
+    check_label_map(base::find(object, {"metadata", "labels"}), causes);
+    check_annotation_map(base::find(object, {"metadata", "annotations"}), causes);
+    check_finalizers(base::find(object, {"metadata", "finalizers"}), causes);
+    check_owners(base::find(object, {"metadata", "ownerReferences"}), causes);
+}
+
+Status check_namespace(Desk& desk, const Call& call, std::string_view name) {
+    if (call.ns.empty()) return {};
+    const auto record = desk.store.head({"namespaces", "", call.ns});
+    if (record == nullptr) return not_found_error("namespaces", call.ns);
+    // Most namespaces are not being deleted, and then their bytes do not have the word.
+    if (record->bytes->find("\"deletionTimestamp\"") == std::string::npos) return {};
+    if (!is_deleting(TRY(stored_object(*record)))) return {};
+    Error error = forbidden(fmt::format(
+        "{} \"{}\" is forbidden: unable to create new content in namespace {} because it is being terminated",
+        call.resource(), name, call.ns));
+    error.causes.push_back(
+        {"NamespaceTerminating", fmt::format("namespace {} is being terminated", call.ns), "metadata.namespace"});
+    return error;
+}
+
+}  // namespace berth::api

@@ -1,0 +1,255 @@
+#include "api/pki.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <openssl/bio.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/rand.h>
+#include <openssl/sha.h>
+#include <openssl/x509v3.h>
+
+#include <memory>
+
+#include "api/files.h"
+
+namespace berth::api {
+namespace {
+
+template <auto Free>
+struct Freed {
+    template <class T>
+    void operator()(T* pointer) const {
+        Free(pointer);
+    }
+};
+using Key = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
+using Certificate = std::unique_ptr<X509, Freed<X509_free>>;
+using Bio = std::unique_ptr<BIO, Freed<BIO_free_all>>;
+using Extension = std::unique_ptr<X509_EXTENSION, Freed<X509_EXTENSION_free>>;
+
+constexpr int kDay = 24 * 3600;
+
+struct Subject {
+    std::string user;
+    std::vector<std::string> groups = {};
+};
+
+struct Profile {
+    Subject subject;
+    int days;
+    std::vector<std::pair<int, std::string>> extensions;  // NID, value in OpenSSL's notation
+};
+
+std::string text_of(BIO* bio) {
+    char* data = nullptr;
+    const long size = BIO_get_mem_data(bio, &data);
+    return {data, static_cast<size_t>(size)};
+}
+
+std::string pem_of(X509* certificate) {
+    const Bio bio(BIO_new(BIO_s_mem()));
+    PEM_write_bio_X509(bio.get(), certificate);
+    return text_of(bio.get());
+}
+
+std::string pem_of(EVP_PKEY* key) {
+    const Bio bio(BIO_new(BIO_s_mem()));
+    PEM_write_bio_PKCS8PrivateKey(bio.get(), key, nullptr, nullptr, 0, nullptr, nullptr);
+    return text_of(bio.get());
+}
+
+Certificate parse_certificate(const std::string& pem) {
+    const Bio bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+    return Certificate(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
+}
+
+Key parse_key(const std::string& pem) {
+    const Bio bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+    return Key(PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, nullptr));
+}
+
+bool set_serial(X509* certificate) {
+    unsigned char bytes[16];
+    if (RAND_bytes(bytes, sizeof(bytes)) != 1) return false;
+    bytes[0] &= 0x7f;
+    const std::unique_ptr<BIGNUM, Freed<BN_free>> number(BN_bin2bn(bytes, sizeof(bytes), nullptr));
+    return BN_to_ASN1_INTEGER(number.get(), X509_get_serialNumber(certificate)) != nullptr;
+}
+
+bool set_subject(X509* certificate, const Subject& subject) {
+    X509_NAME* name = X509_get_subject_name(certificate);
+    const auto add = [name](const char* field, const std::string& value) {
+        return X509_NAME_add_entry_by_txt(name, field, MBSTRING_UTF8,
+                                          reinterpret_cast<const unsigned char*>(value.data()),
+                                          static_cast<int>(value.size()), -1, 0) == 1;
+    };
+    bool ok = true;
+    for (const auto& group : subject.groups) ok = ok && add("O", group);
+    return ok && add("CN", subject.user);
+}
+
+bool add_extensions(X509* certificate, X509* issuer, const Profile& profile) {
+    X509V3_CTX context;
+    X509V3_set_ctx_nodb(&context);
+    X509V3_set_ctx(&context, issuer, certificate, nullptr, nullptr, 0);
+    for (const auto& [nid, value] : profile.extensions) {
+        const Extension extension(X509V3_EXT_conf_nid(nullptr, &context, nid, value.c_str()));
+        if (extension == nullptr || X509_add_ext(certificate, extension.get(), -1) != 1) return false;
+    }
+    return true;
+}
+
+// Signs itself when issuer is nullptr.
+Result<KeyPair> issue(const Profile& profile, const KeyPair* issuer) {
+    const Error failed = base::internal(fmt::format("cannot make the certificate of {}", profile.subject.user));
+    const Key key(EVP_EC_gen("P-256"));
+    const Certificate certificate(X509_new());
+    const Certificate ca = issuer != nullptr ? parse_certificate(issuer->certificate_pem) : nullptr;
+    const Key ca_key = issuer != nullptr ? parse_key(issuer->key_pem) : nullptr;
+    if (!key || !certificate || (issuer != nullptr && (!ca || !ca_key))) return failed;
+    X509* signer = ca ? ca.get() : certificate.get();
+    X509_set_version(certificate.get(), 2);
+    X509_gmtime_adj(X509_getm_notBefore(certificate.get()), -300);
+    X509_time_adj_ex(X509_getm_notAfter(certificate.get()), profile.days, 0, nullptr);
+    if (!set_serial(certificate.get()) || !set_subject(certificate.get(), profile.subject) ||
+        X509_set_issuer_name(certificate.get(), X509_get_subject_name(signer)) != 1 ||
+        X509_set_pubkey(certificate.get(), key.get()) != 1 || !add_extensions(certificate.get(), signer, profile) ||
+        X509_sign(certificate.get(), ca_key ? ca_key.get() : key.get(), EVP_sha256()) == 0) {
+        return failed;
+    }
+    return KeyPair{pem_of(certificate.get()), pem_of(key.get())};
+}
+
+Profile ca_profile() {
+    return {{"berth-ca"},
+            3650,
+            {{NID_basic_constraints, "critical,CA:TRUE"},
+             {NID_key_usage, "critical,keyCertSign,cRLSign,digitalSignature"},
+             {NID_subject_key_identifier, "hash"}}};
+}
+
+bool is_address(const std::string& host) {
+    unsigned char bytes[16];
+    return inet_pton(AF_INET, host.c_str(), bytes) == 1 || inet_pton(AF_INET6, host.c_str(), bytes) == 1;
+}
+
+Profile server_profile(const std::vector<std::string>& hosts) {
+    std::string names;
+    for (const auto& host : hosts)
+        names += fmt::format("{}{}:{}", names.empty() ? "" : ",", is_address(host) ? "IP" : "DNS", host);
+    return {{"berth-apiserver"},
+            365,
+            {{NID_basic_constraints, "critical,CA:FALSE"},
+             {NID_key_usage, "critical,digitalSignature"},
+             {NID_ext_key_usage, "serverAuth"},
+             {NID_authority_key_identifier, "keyid"},
+             {NID_subject_alt_name, names}}};
+}
+
+Profile client_profile(const std::string& user, const std::vector<std::string>& groups) {
+    return {{user, groups},
+            365,
+            {{NID_basic_constraints, "critical,CA:FALSE"},
+             {NID_key_usage, "critical,digitalSignature"},
+             {NID_ext_key_usage, "clientAuth"},
+             {NID_authority_key_identifier, "keyid"}}};
+}
+
+bool names_host(X509* certificate, const std::string& host) {
+    return is_address(host) ? X509_check_ip_asc(certificate, host.c_str(), 0) == 1
+                            : X509_check_host(certificate, host.data(), host.size(), 0, nullptr) == 1;
+}
+
+bool signed_by(X509* certificate, const KeyPair& ca) {
+    const Certificate issuer = parse_certificate(ca.certificate_pem);
+    return issuer && X509_verify(certificate, X509_get0_pubkey(issuer.get())) == 1;
+}
+
+bool still_good(const KeyPair& pair, const KeyPair& ca, const std::vector<std::string>& hosts) {
+    const Certificate certificate = parse_certificate(pair.certificate_pem);
+    const Key key = parse_key(pair.key_pem);
+    if (!certificate || !key || X509_check_private_key(certificate.get(), key.get()) != 1) return false;
+    time_t in_a_month = time(nullptr) + 30 * kDay;
+    if (X509_cmp_time(X509_get0_notAfter(certificate.get()), &in_a_month) <= 0) return false;
+    for (const auto& host : hosts) {
+        if (!names_host(certificate.get(), host)) return false;
+    }
+    return signed_by(certificate.get(), ca);
+}
+
+// The pair NAME.crt, NAME.key of the directory, issued anew unless it can be used.
+Result<KeyPair> load_or_issue(const std::string& directory, const std::string& name, const Profile& profile,
+                              const KeyPair* ca, const std::vector<std::string>& hosts) {
+    const std::string base = directory + "/" + name;
+    auto certificate = read_file(base + ".crt");
+    auto key = read_file(base + ".key");
+    if (certificate && key) {
+        KeyPair found{*certificate, *key};
+        if (still_good(found, ca != nullptr ? *ca : found, hosts)) return found;
+        if (ca == nullptr) {
+            return base::internal(
+                fmt::format("{}.crt and its key cannot be used; remove {} to start anew", base, directory));
+        }
+    }
+    KeyPair made = TRY(issue(profile, ca));
+    if (auto written = write_private_file(base + ".key", made.key_pem); !written) return written.error();
+    if (auto written = write_private_file(base + ".crt", made.certificate_pem); !written) return written.error();
+    return made;
+}
+
+// The admin's token, and the rows of hashes the server compares with.
+Status load_or_make_tokens(const std::string& directory, Pki& pki) {
+    const std::string token_path = directory + "/admin.token", rows_path = directory + "/tokens";
+    auto token = read_file(token_path);
+    auto rows = read_file(rows_path);
+    pki.admin_token = token.value_or("");
+    pki.tokens = rows.value_or("");
+    if (pki.admin_token.empty()) {
+        pki.admin_token = random_token();
+        if (auto written = write_private_file(token_path, pki.admin_token); !written) return written;
+    }
+    const std::string hash = sha256_hex(pki.admin_token);
+    if (pki.tokens.find(hash) == std::string::npos) {
+        pki.tokens += fmt::format("{} berth-admin system:masters\n", hash);
+        return write_private_file(rows_path, pki.tokens);
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<Pki> open_pki(const std::string& directory, const std::vector<std::string>& hosts) {
+    if (auto made = make_private_directory(directory); !made) return made.error();
+    Pki pki;
+    const KeyPair ca = TRY(load_or_issue(directory, "ca", ca_profile(), nullptr, {}));
+    pki.ca_pem = ca.certificate_pem;
+    pki.server = TRY(load_or_issue(directory, "server", server_profile(hosts), &ca, hosts));
+    pki.admin = TRY(load_or_issue(directory, "admin", client_profile("berth-admin", {"system:masters"}), &ca, {}));
+    pki.scheduler =
+        TRY(load_or_issue(directory, "scheduler", client_profile("berth-scheduler", {"berth:schedulers"}), &ca, {}));
+    if (auto tokens = load_or_make_tokens(directory, pki); !tokens) return tokens.error();
+    return pki;
+}
+
+Result<KeyPair> issue_client(const KeyPair& ca, const std::string& user, const std::vector<std::string>& groups) {
+    return issue(client_profile(user, groups), &ca);
+}
+
+std::string random_token() {
+    unsigned char bytes[32];
+    CHECK(RAND_bytes(bytes, sizeof(bytes)) == 1);
+    std::string out;
+    for (const unsigned char byte : bytes) out += fmt::format("{:02x}", byte);
+    return out;
+}
+
+std::string sha256_hex(std::string_view text) {
+    unsigned char digest[SHA256_DIGEST_LENGTH];
+    SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest);
+    std::string out;
+    for (const unsigned char byte : digest) out += fmt::format("{:02x}", byte);
+    return out;
+}
+
+}  // namespace berth::api

@@ -1,0 +1,98 @@
+#include "api/read.h"
+
+#include "api/filter.h"
+#include "api/render.h"
+#include "api/versions.h"
+
+namespace berth::api {
+namespace {
+
+constexpr size_t kScanPage = 1000;
+
+struct Found {
+    std::vector<store::RecordPtr> records;
+    ListMeta meta;
+};
+
+// One object chosen by name: no scan.
+Found find_named(Desk& desk, const Call& call, const Filter& filter, const std::string& name) {
+    Found out;
+    out.meta.revision = desk.store.revision();
+    store::Key key = call.key();
+    key.name = name;
+    if (auto record = desk.store.get(key); record != nullptr && filter.matches(*record)) {
+        out.meta.revision = std::max(out.meta.revision, record->revision);
+        out.records.push_back(std::move(record));
+    }
+    return out;
+}
+
+// A page that went out of the history resumes by key in the present: clients get a list, if not one of a single moment.
+Result<store::Page> next_page(Desk& desk, store::Listing& listing, bool may_resume) {
+    auto page = desk.store.list(listing);
+    if (page || !may_resume || page.error().reason != Reason::Expired) return page;
+    listing.at.reset();
+    return desk.store.list(listing);
+}
+
+Result<Found> scan(Desk& desk, const Call& call, const Filter& filter, const ListPlan& plan) {
+    store::Listing listing{call.key().kind, {}, plan.limit, plan.after, plan.at};
+    if (!call.ns.empty()) listing.ns = call.ns;
+    if (!filter.everything() && plan.limit > 0) listing.limit = std::max(plan.limit, kScanPage);
+    Found out;
+    while (true) {
+        store::Page page = TRY(next_page(desk, listing, plan.resumed || out.meta.revision != 0));
+        out.meta.revision = page.revision;
+        listing.at = page.revision;
+        for (size_t i = 0; i < page.records.size(); ++i) {
+            if (!filter.matches(*page.records[i])) continue;
+            out.records.push_back(page.records[i]);
+            const bool last = i + 1 == page.records.size() && !page.next;
+            if (plan.limit == 0 || out.records.size() < plan.limit || last) continue;
+            out.meta.continue_token = continue_token({page.revision, page.records[i]->key});
+            if (filter.everything()) out.meta.remaining = page.remaining;
+            return out;
+        }
+        if (!page.next) return out;
+        listing.after = page.next;
+    }
+}
+
+Result<Found> find(Desk& desk, const Call& call) {
+    const Filter filter = TRY(Filter::parse(*call.kind, call.options));
+    const ListPlan plan = TRY(plan_list(call.options, desk.store.revision()));
+    const auto name = filter.exact("metadata.name");
+    if (name && !plan.at && !(call.kind->namespaced && call.ns.empty())) return find_named(desk, call, filter, *name);
+    return scan(desk, call, filter, plan);
+}
+
+}  // namespace
+
+Result<store::RecordPtr> read_record(Desk& desk, const Call& call) {
+    auto record = desk.store.get(call.key());
+    if (record == nullptr) return not_found_error(call.resource(), call.name);
+    return record;
+}
+
+Result<Response> read_one(Desk& desk, const Call& call, const Form& form) {
+    const auto asked = TRY(parse_version(call.options.resource_version));
+    if (asked > desk.store.revision()) return version_too_large(asked, desk.store.revision());
+    const auto record = TRY(read_record(desk, call));
+    Response out;
+    render_object({*call.kind, form, desk.clock.wall()}, *record, out.body);
+    out.body += '\n';
+    return out;
+}
+
+Result<Response> read_list(Desk& desk, const Call& call, const Form& form) {
+    const Found found = TRY(find(desk, call));
+    Response out;
+    out.body = render_list({*call.kind, form, desk.clock.wall()}, found.records, found.meta);
+    return out;
+}
+
+Result<std::vector<store::RecordPtr>> select_records(Desk& desk, const Call& call) {
+    return TRY(find(desk, call)).records;
+}
+
+}  // namespace berth::api

@@ -1,0 +1,103 @@
+#include "api/render.h"
+
+#include "api/decode.h"
+#include "api/wire.h"
+
+namespace berth::api {
+namespace {
+
+void append_table_head(const Look& look, store::Revision revision, std::string& out) {
+    out += "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/";
+    out += look.form.meta_version;
+    out += "\",\"metadata\":{\"resourceVersion\":\"";
+    out += std::to_string(revision);
+    out += '"';
+}
+
+void append_columns(const model::Kind& kind, std::string& out) {
+    (void)kind;
+    out += "[{\"name\":\"Name\",\"type\":\"string\",\"format\":\"name\",\"description\":\"\",\"priority\":0}]";
+}
+
+void append_row(const Look& look, const store::Record& record, std::string& out) {
+    auto object = stored_object(record);
+    if (!object) return;
+    auto viewed = from_stored(look.kind, std::move(*object));
+    if (!viewed) return;
+    out += "{\"cells\":";
+    base::append_text(JsonArray{Json(record.key.name)}, out);
+    if (look.form.include != Form::Include::None) {
+        out += ",\"object\":";
+        if (look.form.include == Form::Include::Object)
+            append_view(look.kind, record, out);
+        else
+            append_partial(record, look.form.meta_version, out);
+    }
+    out += '}';
+}
+
+}  // namespace
+
+void render_event_table(const Look& look, const store::Record& record, bool with_columns, std::string& out) {
+    append_table_head(look, record.revision, out);
+    out += "},\"columnDefinitions\":";
+    if (with_columns)
+        append_columns(look.kind, out);
+    else
+        out += "null";
+    out += ",\"rows\":[";
+    append_row(look, record, out);
+    out += "]}";
+}
+
+void render_object(const Look& look, const store::Record& record, std::string& out) {
+    switch (look.form.shape) {
+        case Form::Shape::Object:
+            return append_view(look.kind, record, out);
+        case Form::Shape::Metadata:
+            return append_partial(record, look.form.meta_version, out);
+        case Form::Shape::Table:
+            return render_event_table(look, record, true, out);
+    }
+}
+
+std::string render_list(const Look& look, const std::vector<store::RecordPtr>& records, const ListMeta& meta) {
+    size_t size = 256;
+    for (const auto& record : records) size += record->bytes->size() + 48;
+    std::string out;
+    const bool table = look.form.shape == Form::Shape::Table;
+    if (!table) out.reserve(size);
+    if (table) {
+        append_table_head(look, meta.revision, out);
+    } else {
+        const bool metadata = look.form.shape == Form::Shape::Metadata;
+        out += "{\"kind\":\"";
+        out += metadata ? "PartialObjectMetadataList" : look.kind.list_kind;
+        out += "\",\"apiVersion\":\"";
+        out += metadata ? "meta.k8s.io/" + std::string(look.form.meta_version) : look.kind.api_version();
+        out += "\",\"metadata\":{\"resourceVersion\":\"";
+        out += std::to_string(meta.revision);
+        out += '"';
+    }
+    if (!meta.continue_token.empty()) {
+        out += ",\"continue\":\"" + meta.continue_token + '"';
+        if (meta.remaining) out += ",\"remainingItemCount\":" + std::to_string(*meta.remaining);
+    }
+    out += '}';
+    if (table) {
+        out += ",\"columnDefinitions\":";
+        append_columns(look.kind, out);
+    }
+    out += table ? ",\"rows\":[" : ",\"items\":[";
+    for (size_t i = 0; i < records.size(); ++i) {
+        if (i > 0) out += ',';
+        if (table)
+            append_row(look, *records[i], out);
+        else
+            render_object(look, *records[i], out);
+    }
+    out += "]}\n";
+    return out;
+}
+
+}  // namespace berth::api

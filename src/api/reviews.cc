@@ -1,0 +1,98 @@
+#include "api/reviews.h"
+
+#include "api/authz.h"
+#include "api/decode.h"
+#include "model/kinds/path.h"
+
+namespace berth::api {
+namespace {
+
+JsonArray words(const std::vector<std::string>& list) {
+    JsonArray out;
+    for (const auto& word : list) out.emplace_back(word);
+    return out;
+}
+
+Json user_info(const Identity& who) {
+    return JsonObject{{"username", who.user}, {"groups", words(who.groups)}};
+}
+
+Json access(const Identity& who, const Json& spec) {
+    Attributes what;
+    if (const Json* path = base::find(spec, {"nonResourceAttributes"})) {
+        what.verb = model::string_at(*path, ".verb");
+        what.path = model::string_at(*path, ".path");
+    } else {
+        const Json* resource = base::find(spec, {"resourceAttributes"});
+        const Json none = JsonObject{};
+        const Json& asked = resource != nullptr ? *resource : none;
+        what = {model::string_at(asked, ".verb"),      model::string_at(asked, ".group"),
+                model::string_at(asked, ".resource"),  model::string_at(asked, ".subresource"),
+                model::string_at(asked, ".namespace"), model::string_at(asked, ".name")};
+        return JsonObject{{"allowed", allowed(who, what)}};
+    }
+    return JsonObject{{"allowed", allowed(who, what)}};
+}
+
+Json rules(const Identity& who) {
+    JsonArray resources, paths;
+    for (const auto& row : rules_of(who)) {
+        JsonObject rule{{"verbs", words(row.verbs)}};
+        if (!row.paths.empty()) {
+            rule["nonResourceURLs"] = words(row.paths);
+            paths.emplace_back(std::move(rule));
+            continue;
+        }
+        rule["apiGroups"] = words(row.groups);
+        rule["resources"] = words(row.resources);
+        resources.emplace_back(std::move(rule));
+    }
+    return JsonObject{
+        {"resourceRules", std::move(resources)}, {"nonResourceRules", std::move(paths)}, {"incomplete", false}};
+}
+
+Json token_status(const Desk& desk, const Json& spec) {
+    const auto who = desk.identify_token(model::string_at(spec, ".token"));
+    if (!who) return JsonObject{{"authenticated", false}, {"error", "the token is not known"}};
+    return JsonObject{{"authenticated", true}, {"user", user_info(*who)}};
+}
+
+Identity subject_in(const Json& spec) {
+    Identity out{std::string(model::string_at(spec, ".user")), {}};
+    for (const auto& group : model::list_at(spec, ".groups")) {
+        if (group.is_string()) out.groups.emplace_back(group.as_string());
+    }
+    return out;
+}
+
+Json status_of(const Desk& desk, const Call& call, const Json& spec) {
+    const std::string& kind = call.kind->kind;
+    if (kind == "SelfSubjectReview") return JsonObject{{"userInfo", user_info(call.who)}};
+    if (kind == "SelfSubjectRulesReview") return rules(call.who);
+    if (kind == "TokenReview") return token_status(desk, spec);
+    if (kind == "SelfSubjectAccessReview") return access(call.who, spec);
+    return access(subject_in(spec), spec);
+}
+
+}  // namespace
+
+bool is_review(const Call& call) {
+    return (call.kind->group == "authorization.k8s.io" || call.kind->group == "authentication.k8s.io") &&
+           call.kind->kind.ends_with("Review");
+}
+
+void answer_review(Desk& desk, const Call& call, const Done& done) {
+    auto decoded = decode_object(call, *call.kind);
+    if (!decoded) return done(std::move(decoded).error());
+    Json& object = decoded->object;
+    const Json* spec = base::find(object, {"spec"});
+    Json status = status_of(desk, call, spec != nullptr ? *spec : Json(JsonObject{}));
+    base::object_at(object, {"metadata"})["creationTimestamp"] = nullptr;
+    object.as_object()["status"] = std::move(status);
+    Outcome out;
+    out.code = 201;
+    out.text = base::to_text(object) + "\n";
+    done(std::move(out));
+}
+
+}  // namespace berth::api

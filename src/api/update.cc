@@ -1,0 +1,162 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/admission.h"
+#include "api/decode.h"
+#include "api/meta.h"
+#include "api/patch.h"
+#include "api/versions.h"
+#include "api/wire.h"
+#include "api/write.h"
+
+namespace berth::api {
+namespace {
+
+constexpr size_t kMaxObject = 3u << 19;  // 1.5 MiB
+
+void carry(const JsonObject& from, JsonObject& to, std::string_view field) {
+    if (const Json* value = from.if_contains(field))
+        to[field] = *value;
+    else
+        to.erase(field);
+}
+
+Status check_new_finalizers(const Call& call, const Json& before, const Json& after) {
+    if (!is_deleting(before)) return {};
+    const Json* now = base::find(after, {"metadata", "finalizers"});
+    if (now == nullptr || !now->is_array()) return {};
+    const Json* old = base::find(before, {"metadata", "finalizers"});
+    for (const auto& finalizer : now->as_array()) {
+        const bool known =
+            old != nullptr && old->is_array() &&
+            std::find(old->as_array().begin(), old->as_array().end(), finalizer) != old->as_array().end();
+        if (known) continue;
+        return invalid_object(
+            call.kind->group, call.kind->kind, call.name,
+            {forbidden_value("metadata.finalizers", fmt::format("no new finalizers can be added if the object is being "
+                                                                "deleted, found new finalizers []string{{{}}}",
+                                                                base::to_text(finalizer)))});
+    }
+    return {};
+}
+
+// Everything but metadata and status.
+bool same_spec(const Json& before, const Json& after) {
+    const auto differs = [](const JsonObject& a, const JsonObject& b) {
+        for (const auto& [key, value] : a) {
+            if (key == "metadata" || key == "status" || key == "apiVersion" || key == "kind") continue;
+            const Json* other = b.if_contains(key);
+            if (other == nullptr || *other != value) return true;
+        }
+        return false;
+    };
+    return !differs(before.as_object(), after.as_object()) && !differs(after.as_object(), before.as_object());
+}
+
+// The client's preconditions: the version and the uid in the body.
+Status check_preconditions(const Call& call, const store::Record& head, const Json& wanted) {
+    const auto version = meta_text(wanted, "resourceVersion");
+    if (!version.empty()) {
+        auto asked = parse_version(version);
+        if (!asked) {
+            return invalid_object(call.kind->group, call.kind->kind, call.name,
+                                  {invalid_value("metadata.resourceVersion", version, "not a decimal number")});
+        }
+        if (*asked != 0 && *asked != head.revision) return modified_error(call.resource(), call.name);
+    }
+    const auto uid = meta_text(wanted, "uid");
+    if (!uid.empty() && uid != head.uid) {
+        return base::conflict(
+            fmt::format("Operation cannot be fulfilled on {} \"{}\": Precondition failed: UID in "
+                        "precondition: {}, UID in object meta: {}",
+                        call.resource(), call.name, uid, head.uid));
+    }
+    return {};
+}
+
+Result<Draft> replace(Desk& desk, const Call& call, const store::RecordPtr& head, Json wanted,
+                      std::vector<std::string> warnings) {
+    if (auto fits = check_preconditions(call, *head, wanted); !fits) return fits.error();
+    const Json before = TRY(stored_object(*head));
+    Json after = call.subresource == "status" ? with_status(call, before, std::move(wanted)) : std::move(wanted);
+    if (auto settled = settle_update(call, before, after); !settled) return settled.error();
+    Entry entry{desk, call, &before, after, warnings};
+    if (auto admitted = admit(entry); !admitted) return admitted.error();
+    Draft out = draft_update(head, before, std::move(after));
+    out.warnings = std::move(warnings);
+    const auto& bytes = out.txn.writes[0].bytes;
+    if (bytes != nullptr && bytes->size() > kMaxObject) {
+        return Error{Reason::RequestEntityTooLarge, "the object is larger than 1.5 MiB"};
+    }
+    return out;
+}
+
+Result<Draft> patch(Desk& desk, const Call& call, const store::RecordPtr& head, const Patch& change) {
+    if (head == nullptr) return not_found_error(call.resource(), call.name);
+    Json stored = TRY(full_object(*head));
+    Json object = TRY(from_stored(*call.kind, std::move(stored)));
+    if (auto changed = change.apply(object, *call.kind); !changed) return changed.error();
+    Decoded decoded = TRY(check_object(call, *call.kind, std::move(object)));
+    if (auto matched = match_url(call, decoded.object); !matched) return matched.error();
+    return replace(desk, call, head, std::move(decoded.object), std::move(decoded.warnings));
+}
+
+}  // namespace
+
+Json with_status(const Call& call, const Json& before, Json after) {
+    Json out = before;
+    if (Json* status = after.as_object().if_contains("status"))
+        out.as_object()["status"] = std::move(*status);
+    else
+        out.as_object().erase("status");
+    // A custom resource's metadata is not touched through its status; that of the built-in kinds is.
+    if (call.kind->group.find('.') == std::string::npos || call.kind->group.ends_with(".k8s.io")) {
+        for (const auto* field : {"labels", "annotations"}) carry(meta_of(after), meta_of(out), field);
+    }
+    return out;
+}
+
+Status settle_update(const Call& call, const Json& before, Json& after) {
+    const JsonObject& old = before.at("metadata").as_object();
+    JsonObject& meta = meta_of(after);
+    for (const auto* field : {"name", "namespace", "uid", "generateName", "creationTimestamp", "deletionTimestamp",
+                              "deletionGracePeriodSeconds", "generation"}) {
+        carry(old, meta, field);
+    }
+    for (const auto* field : {"resourceVersion", "managedFields", "selfLink"}) meta.erase(field);
+    if (call.kind->has_status() && call.subresource != "status") {
+        carry(before.as_object(), after.as_object(), "status");
+    }
+    if (auto fine = check_new_finalizers(call, before, after); !fine) return fine;
+    if (call.kind->generation && !same_spec(before, after)) {
+        const Json* generation = old.if_contains("generation");
+        meta["generation"] = (generation != nullptr && generation->is_int64() ? generation->as_int64() : 0) + 1;
+    }
+    return {};
+}
+
+void update_object(Desk& desk, CallPtr call, Done done) {
+    auto decoded = decode_object(*call, *call->kind);
+    if (!decoded) return done(std::move(decoded).error());
+    if (auto matched = match_url(*call, decoded->object); !matched) return done(matched.error());
+    auto wanted = std::make_shared<const Decoded>(std::move(*decoded));
+    write(
+        desk, call,
+        [&desk, call, wanted](const store::RecordPtr& head) -> Result<Draft> {
+            if (head == nullptr) return not_found_error(call->resource(), call->name);
+            return replace(desk, *call, head, wanted->object, wanted->warnings);
+        },
+        std::move(done));
+}
+
+void patch_object(Desk& desk, CallPtr call, Done done) {
+    auto parsed = parse_patch(call->body);
+    if (!parsed) return done(std::move(parsed).error());
+    auto change = std::make_shared<const Patch>(std::move(*parsed));
+    write(
+        desk, call, [&desk, call, change](const store::RecordPtr& head) { return patch(desk, *call, head, *change); },
+        std::move(done));
+}
+
+}  // namespace berth::api

@@ -1,0 +1,147 @@
+#include "app/server.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <charconv>
+
+#include "api/authn.h"
+#include "api/bootstrap.h"
+#include "api/files.h"
+#include "api/kubeconfig.h"
+#include "api/pki.h"
+#include "base/random.h"
+#include "store/sqlite_log.h"
+
+namespace berth::app {
+namespace {
+
+struct Address {
+    std::string host;
+    uint16_t port = 0;
+};
+
+// "HOST:PORT", "[::1]:PORT", ":PORT".
+Result<Address> parse_address(const std::string& text) {
+    const auto colon = text.rfind(':');
+    const Error wrong = base::bad_request(fmt::format("--listen {} is not HOST:PORT", text));
+    if (colon == std::string::npos) return wrong;
+    Address out{text.substr(0, colon)};
+    if (out.host.size() > 2 && out.host.front() == '[' && out.host.back() == ']') {
+        out.host = out.host.substr(1, out.host.size() - 2);
+    }
+    if (out.host.empty()) out.host = "127.0.0.1";
+    const std::string_view port = std::string_view(text).substr(colon + 1);
+    const auto [end, ec] = std::from_chars(port.data(), port.data() + port.size(), out.port);
+    if (ec != std::errc{} || end != port.data() + port.size()) return wrong;
+    return out;
+}
+
+bool is_loopback(const std::string& host) {
+    return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+std::vector<std::string> certificate_hosts(const std::string& host) {
+    std::vector<std::string> out{
+        "localhost", "127.0.0.1", "::1", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "10.96.0.1"};
+    char name[256] = {};
+    if (::gethostname(name, sizeof(name) - 1) == 0 && name[0] != '\0') out.emplace_back(name);
+    const bool listed = std::find(out.begin(), out.end(), host) != out.end();
+    if (!listed && host != "0.0.0.0" && host != "::") out.push_back(host);
+    return out;
+}
+
+std::string url_host(const std::string& host) {
+    if (host == "0.0.0.0") return "127.0.0.1";
+    if (host == "::") return "[::1]";
+    return host.find(':') == std::string::npos ? host : "[" + host + "]";
+}
+
+Status write_kubeconfigs(const std::string& directory, const std::string& url, const api::Pki& pki, bool tls) {
+    const std::string ca = tls ? pki.ca_pem : "";
+    TRY(api::write_private_file(
+        directory + "/kubeconfig",
+        api::kubeconfig_text(url, ca, {"berth-admin", pki.admin.certificate_pem, pki.admin.key_pem}, pki.admin_token)));
+    if (!tls) return {};
+    return api::write_private_file(
+        directory + "/scheduler.kubeconfig",
+        api::kubeconfig_text(url, ca, {"berth-scheduler", pki.scheduler.certificate_pem, pki.scheduler.key_pem}, ""));
+}
+
+}  // namespace
+
+Status Server::open_store(const ServerOptions& options) {
+    std::unique_ptr<store::Log> log;
+    if (options.in_memory)
+        log = store::memory_log();
+    else
+        log = TRY(store::sqlite_log({options.data_dir}));
+    store_ = TRY(store::Store::open(std::move(log)));
+    return {};
+}
+
+Status Server::open_door(const ServerOptions& options) {
+    const Address address = TRY(parse_address(options.listen));
+    if (options.plain_http && !is_loopback(address.host)) {
+        return base::bad_request(fmt::format(
+            "refusing to listen on {} without TLS: only loopback addresses may be served in the clear", address.host));
+    }
+    const api::Pki pki = TRY(api::open_pki(options.data_dir + "/pki", certificate_hosts(address.host)));
+    auto authenticator = TRY(api::Authenticator::from_token_rows(pki.tokens));
+    desk_ = std::make_unique<api::Desk>(*store_, base::system_clock(), base::seed_from_system());
+    desk_->identify_token = [authenticator](std::string_view token) { return authenticator.identify_token(token); };
+    front_ = std::make_unique<api::Front>(*desk_, std::move(authenticator));
+    api::HttpOptions http;
+    http.host = address.host;
+    http.port = address.port;
+    http.threads = options.threads;
+    if (!options.plain_http) http.tls = api::TlsKeys{pki.server.certificate_pem, pki.server.key_pem, pki.ca_pem};
+    http_ =
+        std::make_unique<api::HttpServer>(http, [front = front_.get()](api::Request request, api::Responder responder) {
+            front->handle(std::move(request), std::move(responder));
+        });
+    front_->set_wake([server = http_.get()] { server->wake(); });
+    const uint16_t port = TRY(http_->start());
+    TRY(api::make_first_objects(*desk_, {port, pki.ca_pem}));
+    url_ = fmt::format("{}://{}:{}", options.plain_http ? "http" : "https", url_host(address.host), port);
+    kubeconfig_ = options.data_dir + "/kubeconfig";
+    return write_kubeconfigs(options.data_dir, url_, pki, !options.plain_http);
+}
+
+Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
+    std::unique_ptr<Server> out(new Server);
+    TRY(api::make_private_directory(options.data_dir));
+    TRY(out->open_store(options));
+    TRY(out->open_door(options));
+    out->add_readings();
+    out->front_->set_ready(true);
+    return out;
+}
+
+void Server::add_readings() {
+    auto& metrics = front_->metrics();
+    const auto& http = http_->counters();
+    metrics.add_reading("berth_http_connections", "Open connections.", "gauge",
+                        [&http] { return static_cast<double>(http.connections.load()); });
+    metrics.add_reading("berth_http_streams", "Open watches.", "gauge",
+                        [&http] { return static_cast<double>(http.streams.load()); });
+    metrics.add_reading("berth_http_slow_closed_total", "Connections cut because the client did not read.", "counter",
+                        [&http] { return static_cast<double>(http.slow_closed.load()); });
+    metrics.add_reading("berth_store_revision", "The newest durable revision.", "gauge",
+                        [this] { return static_cast<double>(store_->revision()); });
+}
+
+// Streams and requests end first, then the store finishes what is pending; answers to it go nowhere.
+Server::~Server() {
+    if (http_ != nullptr) http_->stop();
+    store_.reset();
+}
+
+void Server::tick() {
+    const auto now = desk_->clock.now();
+    if (now - last_expiry_ < std::chrono::minutes(1)) return;
+    last_expiry_ = now;
+    api::expire_events(*desk_);
+}
+
+}  // namespace berth::app

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "api/desk.h"
+#include "api/front.h"
+#include "api/http.h"
+#include "store/store.h"
+
+namespace berth::app {
+
+struct ServerOptions {
+    std::string data_dir = "./berth-data";
+    std::string listen = "127.0.0.1:6443";
+    bool in_memory = false;
+    bool plain_http = false;  // loopback only; tokens instead of certificates
+    int threads = 2;
+};
+
+// The API server with its store, as one part of a process. Start, use, destroy.
+class Server {
+public:
+    // Opens the store, makes certificates and the first objects, writes the kubeconfigs, listens.
+    static Result<std::unique_ptr<Server>> start(const ServerOptions& options);
+    ~Server();
+    Server(const Server&) = delete;
+    Server& operator=(const Server&) = delete;
+
+    store::Store& store() { return *store_; }
+    // The door for components in this process: front().call(), with an identity of api/identity.h.
+    api::Front& front() { return *front_; }
+    api::Desk& desk() { return *desk_; }
+    const std::string& url() const { return url_; }
+    const std::string& kubeconfig() const { return kubeconfig_; }
+
+    // Chores; once a second from the main thread.
+    void tick();
+
+private:
+    Server() = default;
+    Status open_store(const ServerOptions& options);
+    Status open_door(const ServerOptions& options);
+    void add_readings();
+
+    std::unique_ptr<store::Store> store_;
+    std::unique_ptr<api::Desk> desk_;
+    std::unique_ptr<api::Front> front_;
+    std::unique_ptr<api::HttpServer> http_;
+    std::string url_;
+    std::string kubeconfig_;
+    base::Instant last_expiry_{};
+};
+
+// Raises the limit of open files to what the system allows: every watch is a connection.
+void raise_file_limit();
+// Blocks SIGINT and SIGTERM in this thread and those it starts; call before any thread exists.
+void block_stop_signals();
+// Waits until one of them comes, calling `each_second` meanwhile.
+void wait_for_stop(const std::function<void()>& each_second);
+
+}  // namespace berth::app

@@ -1,0 +1,40 @@
+#include <sys/resource.h>
+
+#include <csignal>
+#include <ctime>
+
+#include "app/server.h"
+
+namespace berth::app {
+namespace {
+
+sigset_t stop_signals() {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    return set;
+}
+
+}  // namespace
+
+void raise_file_limit() {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void block_stop_signals() {
+    const sigset_t set = stop_signals();
+    pthread_sigmask(SIG_BLOCK, &set, nullptr);
+    std::signal(SIGPIPE, SIG_IGN);
+}
+
+void wait_for_stop(const std::function<void()>& each_second) {
+    const sigset_t set = stop_signals();
+    const timespec second{1, 0};
+    while (sigtimedwait(&set, nullptr, &second) < 0) each_second();
+}
+
+}  // namespace berth::app
