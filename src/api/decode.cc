@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/yaml.h"
+#include "model/kinds/defaults.h"
 #include "model/kinds/fields.h"
 #include "model/kinds/protobuf.h"
 
@@ -52,6 +53,7 @@ Result<Decoded> check_object(const Call& call, const model::Kind& kind, Json obj
         if (!complaints.empty() && call.options.validation == FieldValidation::Strict)
             return model::strict_error(complaints);
         if (call.options.validation == FieldValidation::Warn) out.warnings = std::move(complaints);
+        model::apply_defaults(out.object, kind);
     }
     out.object = TRY(to_stored(kind, std::move(out.object)));
     return out;

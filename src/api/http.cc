@@ -1,6 +1,6 @@
 #include "api/http.h"
 
-#include "api/http_exchange.h"
+#include "api/exchange.h"
 
 namespace berth::api {
 

@@ -2,6 +2,7 @@
 
 #include "api/decode.h"
 #include "api/wire.h"
+#include "model/kinds/table.h"
 
 namespace berth::api {
 namespace {
@@ -15,8 +16,7 @@ void append_table_head(const Look& look, store::Revision revision, std::string& 
 }
 
 void append_columns(const model::Kind& kind, std::string& out) {
-    (void)kind;
-    out += "[{\"name\":\"Name\",\"type\":\"string\",\"format\":\"name\",\"description\":\"\",\"priority\":0}]";
+    base::append_text(model::table_columns(kind), out);
 }
 
 void append_row(const Look& look, const store::Record& record, std::string& out) {
@@ -24,8 +24,9 @@ void append_row(const Look& look, const store::Record& record, std::string& out)
     if (!object) return;
     auto viewed = from_stored(look.kind, std::move(*object));
     if (!viewed) return;
-    out += "{\"cells\":";
-    base::append_text(JsonArray{Json(record.key.name)}, out);
+    std::string row = base::to_text(model::table_row(look.kind, *viewed, look.now));
+    row.pop_back();
+    out += row;
     if (look.form.include != Form::Include::None) {
         out += ",\"object\":";
         if (look.form.include == Form::Include::Object)

@@ -75,11 +75,25 @@ Status check_preconditions(const Call& call, const store::Record& head, const Js
     return {};
 }
 
+// namespaces/finalize: only the list of what still holds the namespace.
+Json with_finalizers(const Json& before, const Json& wanted) {
+    Json out = before;
+    const Json* finalizers = base::find(wanted, {"spec", "finalizers"});
+    base::object_at(out, {"spec"})["finalizers"] = finalizers != nullptr ? *finalizers : Json(JsonArray{});
+    return out;
+}
+
+Json through_subresource(const Call& call, const Json& before, Json wanted) {
+    if (call.subresource == "status") return with_status(call, before, std::move(wanted));
+    if (call.subresource == "finalize") return with_finalizers(before, wanted);
+    return wanted;
+}
+
 Result<Draft> replace(Desk& desk, const Call& call, const store::RecordPtr& head, Json wanted,
                       std::vector<std::string> warnings) {
     if (auto fits = check_preconditions(call, *head, wanted); !fits) return fits.error();
     const Json before = TRY(stored_object(*head));
-    Json after = call.subresource == "status" ? with_status(call, before, std::move(wanted)) : std::move(wanted);
+    Json after = through_subresource(call, before, std::move(wanted));
     if (auto settled = settle_update(call, before, after); !settled) return settled.error();
     Entry entry{desk, call, &before, after, warnings};
     if (auto admitted = admit(entry); !admitted) return admitted.error();

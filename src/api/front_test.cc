@@ -1,0 +1,354 @@
+#include "api/front.h"
+
+#include <gtest/gtest.h>
+
+#include "api/test_front.h"
+
+namespace berth::api {
+namespace {
+
+const std::string kPods = "/api/v1/namespaces/default/pods";
+const std::string kMaps = "/api/v1/namespaces/default/configmaps";
+
+std::string pod(const std::string& name, const std::string& more = "") {
+    return R"({"metadata":{"name":")" + name + R"(","labels":{"app":")" + name +
+           R"("}},"spec":{"containers":[{"name":"c","image":"i"}])" + more + "}}";
+}
+
+std::string map(const std::string& name, const std::string& value) {
+    return R"({"metadata":{"name":")" + name + R"("},"data":{"k":")" + value + R"("}})";
+}
+
+TEST(Front, CreatesReadsAndDeletes) {
+    TestFront t;
+    auto made = t.ask("POST", kPods, pod("web"));
+    ASSERT_EQ(made.code, 201) << made.raw.body;
+    EXPECT_EQ(made.text({"status", "phase"}), "Pending");
+    EXPECT_EQ(made.text({"spec", "serviceAccountName"}), "default");
+    EXPECT_EQ(made.text({"metadata", "creationTimestamp"}), "2026-11-15T22:00:00Z");
+    EXPECT_EQ(t.ask("POST", kPods, pod("web")).text({"message"}), "pods \"web\" already exists");
+    EXPECT_EQ(t.ask("GET", kPods + "/web").text({"metadata", "uid"}), made.text({"metadata", "uid"}));
+    auto gone = t.ask("DELETE", kPods + "/web");
+    EXPECT_EQ(gone.code, 200);
+    EXPECT_EQ(gone.text({"status"}), "Success");
+    EXPECT_EQ(t.ask("GET", kPods + "/web").text({"message"}), "pods \"web\" not found");
+}
+
+TEST(Front, EveryAnswerCarriesAnAuditId) {
+    TestFront t;
+    const auto answer = t.ask("GET", kPods);
+    ASSERT_FALSE(answer.raw.headers.empty());
+    EXPECT_EQ(answer.raw.headers.back().first, "Audit-Id");
+}
+
+TEST(Front, AnUpdateThatChangesNothingKeepsItsVersion) {
+    TestFront t;
+    const auto made = t.ask("POST", kMaps, map("m", "1"));
+    auto same = t.ask("PUT", kMaps + "/m", made.raw.body);
+    EXPECT_EQ(same.text({"metadata", "resourceVersion"}), made.text({"metadata", "resourceVersion"}));
+    auto other = t.ask("PUT", kMaps + "/m", map("m", "2"));
+    EXPECT_NE(other.text({"metadata", "resourceVersion"}), made.text({"metadata", "resourceVersion"}));
+    auto stale = t.ask("PUT", kMaps + "/m", made.raw.body);
+    EXPECT_EQ(stale.code, 409);
+    EXPECT_EQ(stale.text({"reason"}), "Conflict");
+}
+
+TEST(Front, PatchesOfThreeKinds) {
+    TestFront t;
+    t.ask("POST", kMaps, map("m", "1"));
+    EXPECT_EQ(t.ask("PATCH", kMaps + "/m", R"({"data":{"a":"x"}})", kMerge).text({"data", "a"}), "x");
+    EXPECT_EQ(t.ask("PATCH", kMaps + "/m", R"([{"op":"replace","path":"/data/a","value":"y"}])", kJsonPatch)
+                  .text({"data", "a"}),
+              "y");
+    EXPECT_EQ(t.ask("PATCH", kMaps + "/m", R"({"data":{"a":null}})", kStrategic).text({"data", "k"}), "1");
+    EXPECT_EQ(t.ask("PATCH", kMaps + "/m", "{}", {{"content-type", "application/apply-patch+yaml"}}).code, 415);
+}
+
+TEST(Front, ListsByPagesThatStayInOneMoment) {
+    TestFront t;
+    for (const auto* name : {"a", "b", "c", "d", "e"}) t.ask("POST", kMaps, map(name, "1"));
+    auto first = t.ask("GET", kMaps + "?limit=2");
+    EXPECT_EQ(first.json.at("items").as_array().size(), 2U);
+    EXPECT_EQ(first.json.at("metadata").at("remainingItemCount").as_int64(), 3);
+    t.ask("DELETE", kMaps + "/c");
+    auto second = t.ask("GET", kMaps + "?limit=5&continue=" + first.text({"metadata", "continue"}));
+    EXPECT_EQ(second.json.at("items").as_array().size(), 3U);
+    EXPECT_EQ(second.text({"metadata", "continue"}), "");
+    EXPECT_EQ(t.ask("GET", kMaps + "?continue=nonsense").code, 400);
+}
+
+TEST(Front, SelectorsChoose) {
+    TestFront t;
+    t.ask("POST", kPods, pod("a"));
+    t.ask("POST", kPods, pod("b"));
+    EXPECT_EQ(t.ask("GET", kPods + "?labelSelector=app%3Da").json.at("items").as_array().size(), 1U);
+    EXPECT_EQ(t.ask("GET", kPods + "?fieldSelector=metadata.name%3Db").json.at("items").as_array().size(), 1U);
+    EXPECT_EQ(t.ask("GET", "/api/v1/pods?fieldSelector=status.phase!%3DPending").json.at("items").as_array().size(),
+              0U);
+    EXPECT_EQ(t.ask("GET", kPods + "?fieldSelector=spec.foo%3Db").text({"message"}),
+              "field label not supported: spec.foo");
+    EXPECT_EQ(t.ask("GET", kPods + "?labelSelector=((").code, 400);
+}
+
+TEST(Front, AWatchTellsWhatHappensAfterAVersion) {
+    TestFront t;
+    const auto list = t.ask("GET", kMaps);
+    auto watch = t.send("GET", kMaps + "?watch=True&resourceVersion=" + list.text({"metadata", "resourceVersion"}));
+    ASSERT_NE(watch->source, nullptr);
+    t.ask("POST", kMaps, map("m", "1"));
+    t.ask("PUT", kMaps + "/m", map("m", "2"));
+    t.ask("DELETE", kMaps + "/m");
+    std::string types;
+    for (const auto& event : TestFront::events(*watch)) types += std::string(base::find_string(event, {"type"})) + " ";
+    EXPECT_EQ(types, "ADDED MODIFIED DELETED ");
+}
+
+TEST(Front, ASelectiveWatchSeesObjectsComeAndGo) {
+    TestFront t;
+    auto watch = t.send("GET", kPods + "?watch=1&labelSelector=app%3Da");
+    t.ask("POST", kPods, pod("a"));
+    t.ask("PATCH", kPods + "/a", R"({"metadata":{"labels":{"app":"z"}}})", kMerge);
+    t.ask("PATCH", kPods + "/a", R"({"metadata":{"labels":{"app":"a"}}})", kMerge);
+    const auto events = TestFront::events(*watch);
+    ASSERT_EQ(events.size(), 3U);
+    EXPECT_EQ(base::find_string(events[1], {"type"}), "DELETED");
+    EXPECT_EQ(base::find_string(events[1], {"object", "metadata", "labels", "app"}), "a");
+    EXPECT_EQ(base::find_string(events[2], {"type"}), "ADDED");
+}
+
+TEST(Front, AWatchListEndsItsBeginningWithABookmark) {
+    TestFront t;
+    t.ask("POST", kMaps, map("m", "1"));
+    auto watch = t.send(
+        "GET", kMaps + "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true");
+    const auto events = TestFront::events(*watch);
+    ASSERT_EQ(events.size(), 2U);
+    EXPECT_EQ(base::find_string(events[1], {"type"}), "BOOKMARK");
+    EXPECT_EQ(base::find_string(events[1], {"object", "metadata", "annotations", "k8s.io/initial-events-end"}), "true");
+    EXPECT_EQ(t.ask("GET", kMaps + "?watch=1&sendInitialEvents=true").code, 422);
+}
+
+TEST(Front, ATableHasItsColumnsInTheFirstEventOnly) {
+    TestFront t;
+    auto watch = t.send("GET", kMaps + "?watch=1", "", kTable);
+    t.ask("POST", kMaps, map("a", "1"));
+    t.ask("POST", kMaps, map("b", "1"));
+    const auto events = TestFront::events(*watch);
+    ASSERT_EQ(events.size(), 2U);
+    EXPECT_TRUE(events[0].at("object").at("columnDefinitions").is_array());
+    EXPECT_TRUE(events[1].at("object").at("columnDefinitions").is_null());
+}
+
+TEST(Front, FinalizersHoldAnObjectUntilTheyAreGone) {
+    TestFront t;
+    t.ask("POST", kMaps, R"({"metadata":{"name":"m","finalizers":["example.com/hold"]}})");
+    auto pending = t.ask("DELETE", kMaps + "/m");
+    EXPECT_FALSE(pending.text({"metadata", "deletionTimestamp"}).empty());
+    auto more =
+        t.ask("PATCH", kMaps + "/m", R"({"metadata":{"finalizers":["example.com/hold","example.com/new"]}})", kMerge);
+    EXPECT_EQ(more.code, 422);
+    EXPECT_EQ(t.ask("PATCH", kMaps + "/m", R"({"metadata":{"finalizers":null}})", kMerge).code, 200);
+    EXPECT_EQ(t.ask("GET", kMaps + "/m").code, 404);
+}
+
+TEST(Front, ABoundPodGoesAfterItsGracePeriod) {
+    TestFront t;
+    t.ask("POST", "/api/v1/nodes", R"({"metadata":{"name":"n1"}})");
+    t.ask("POST", kPods, pod("web"));
+    const std::string binding =
+        R"({"metadata":{"name":"web","annotations":{"x/y":"z"}},"target":{"kind":"Node","name":"n1"}})";
+    EXPECT_EQ(t.ask("POST", kPods + "/web/binding", binding).code, 201);
+    auto bound = t.ask("GET", kPods + "/web");
+    EXPECT_EQ(bound.text({"spec", "nodeName"}), "n1");
+    EXPECT_EQ(bound.text({"metadata", "annotations", "x/y"}), "z");
+    EXPECT_EQ(t.ask("POST", kPods + "/web/binding", binding).text({"message"}),
+              "Operation cannot be fulfilled on pods/binding \"web\": pod web is already assigned to node \"n1\"");
+    auto going = t.ask("DELETE", kPods + "/web", R"({"gracePeriodSeconds":5})");
+    EXPECT_EQ(going.text({"metadata", "deletionTimestamp"}), "2026-11-15T22:00:05Z");
+    EXPECT_EQ(t.ask("DELETE", kPods + "/web", R"({"gracePeriodSeconds":0})").code, 200);
+    EXPECT_EQ(t.ask("GET", kPods + "/web").code, 404);
+}
+
+TEST(Front, ADisruptionBudgetRefusesTheEviction) {
+    TestFront t;
+    t.ask("POST", "/api/v1/nodes", R"({"metadata":{"name":"n1"}})");
+    t.ask("POST", kPods, pod("web"));
+    t.ask("POST", kPods + "/web/binding", R"({"target":{"name":"n1"}})");
+    t.ask("PATCH", kPods + "/web/status",
+          R"({"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}})", kMerge);
+    const std::string budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+    t.ask("POST", budgets,
+          R"({"metadata":{"name":"b"},"spec":{"minAvailable":1,"selector":{"matchLabels":{"app":"web"}}}})");
+    EXPECT_EQ(t.ask("POST", kPods + "/web/eviction", "{}").code, 429);
+    const auto allow = [&](int n) {
+        return t.ask(
+            "PATCH", budgets + "/b/status",
+            R"({"status":{"observedGeneration":1,"currentHealthy":1,"desiredHealthy":1,"expectedPods":1,"disruptionsAllowed":)" +
+                std::to_string(n) + "}}",
+            kMerge);
+    };
+    EXPECT_EQ(allow(0).code, 200);
+    auto refused = t.ask("POST", kPods + "/web/eviction", "{}");
+    EXPECT_EQ(refused.code, 429);
+    EXPECT_EQ(refused.json.at("details").at("causes").at(0).at("message").as_string(),
+              "The disruption budget b needs 1 healthy pods and has 1 currently");
+    allow(1);
+    EXPECT_EQ(t.ask("POST", kPods + "/web/eviction", "{}").code, 201);
+    auto spent = t.ask("GET", budgets + "/b");
+    EXPECT_EQ(spent.json.at("status").at("disruptionsAllowed").as_int64(), 0);
+    EXPECT_TRUE(spent.json.at("status").at("disruptedPods").as_object().contains("web"));
+}
+
+TEST(Front, StatusIsWrittenThroughItsSubresourceOnly) {
+    TestFront t;
+    auto made = t.ask("POST", kPods, pod("web"));
+    t.ask("PATCH", kPods + "/web", R"({"status":{"phase":"Running"}})", kMerge);
+    EXPECT_EQ(t.ask("GET", kPods + "/web").text({"status", "phase"}), "Pending");
+    auto status =
+        t.ask("PATCH", kPods + "/web/status", R"({"spec":{"nodeName":"x"},"status":{"phase":"Running"}})", kMerge);
+    EXPECT_EQ(status.text({"status", "phase"}), "Running");
+    EXPECT_EQ(status.text({"spec", "nodeName"}), "");
+    EXPECT_EQ(status.json.at("metadata").at("generation").as_int64(), 1);
+}
+
+TEST(Front, OnlyTheSchedulerSaysWhatWasAllocated) {
+    TestFront t;
+    const std::string marked =
+        R"({"metadata":{"name":"p","annotations":{"scheduling.koordinator.sh/reservation-allocated":"{}"}},"spec":{"containers":[{"name":"c","image":"i"}]}})";
+    EXPECT_EQ(t.ask("POST", kPods, marked).code, 403);
+    t.peer = {"berth-scheduler", {"berth:schedulers"}};
+    EXPECT_EQ(t.ask("POST", kPods, marked).code, 403);  // may not create pods at all
+}
+
+TEST(Front, OthersMayOnlyWhatTheirGroupMay) {
+    TestFront t;
+    t.peer = {"berth-scheduler", {"berth:schedulers"}};
+    EXPECT_EQ(t.ask("GET", "/api/v1/nodes").code, 200);
+    EXPECT_EQ(
+        t.ask("POST", "/api/v1/namespaces", R"({"metadata":{"name":"x"}})").text({"message"}),
+        "namespaces is forbidden: User \"berth-scheduler\" cannot create resource \"namespaces\" in API group \"\" at "
+        "the cluster scope");
+    t.peer = {"somebody", {}};
+    EXPECT_EQ(t.ask("GET", kPods).code, 403);
+    EXPECT_EQ(t.ask("GET", "/api").code, 200);
+}
+
+TEST(Front, PrioritiesComeFromTheirClass) {
+    TestFront t;
+    t.ask("POST", "/apis/scheduling.k8s.io/v1/priorityclasses",
+          R"({"metadata":{"name":"high"},"value":1000,"preemptionPolicy":"Never"})");
+    auto made = t.ask("POST", kPods, pod("a", R"(,"priorityClassName":"high")"));
+    EXPECT_EQ(made.json.at("spec").at("priority").as_int64(), 1000);
+    EXPECT_EQ(made.text({"spec", "preemptionPolicy"}), "Never");
+    EXPECT_EQ(t.ask("POST", kPods, pod("b", R"(,"priorityClassName":"none")")).text({"message"}),
+              "pods \"b\" is forbidden: no PriorityClass with name none was found");
+}
+
+TEST(Front, NamespacesAreClosedBeforeTheyGo) {
+    TestFront t;
+    EXPECT_EQ(t.ask("POST", "/api/v1/namespaces/none/pods", pod("a")).text({"message"}),
+              "namespaces \"none\" not found");
+    t.ask("POST", "/api/v1/namespaces", R"({"metadata":{"name":"x"}})");
+    EXPECT_EQ(t.ask("DELETE", "/api/v1/namespaces/x").text({"status", "phase"}), "Terminating");
+    auto late = t.ask("POST", "/api/v1/namespaces/x/pods", pod("a"));
+    EXPECT_EQ(late.code, 403);
+    EXPECT_EQ(
+        t.ask("PUT", "/api/v1/namespaces/x/finalize", R"({"metadata":{"name":"x"},"spec":{"finalizers":[]}})").code,
+        200);
+    EXPECT_EQ(t.ask("GET", "/api/v1/namespaces/x").code, 404);
+}
+
+TEST(Front, ADryRunLeavesNothing) {
+    TestFront t;
+    EXPECT_EQ(t.ask("POST", kMaps + "?dryRun=All", map("m", "1")).code, 201);
+    EXPECT_EQ(t.ask("GET", kMaps + "/m").code, 404);
+    t.ask("POST", kMaps, map("m", "1"));
+    EXPECT_EQ(t.ask("DELETE", kMaps + "/m?dryRun=All").code, 200);
+    EXPECT_EQ(t.ask("GET", kMaps + "/m").code, 200);
+}
+
+TEST(Front, UnknownFieldsAreErrorsWarningsOrNothing) {
+    TestFront t;
+    const std::string body = R"({"metadata":{"name":"m"},"foo":1})";
+    EXPECT_EQ(t.ask("POST", kMaps + "?fieldValidation=Strict", body).text({"message"}),
+              "strict decoding error: unknown field \"foo\"");
+    const auto warned = t.ask("POST", kMaps + "?fieldValidation=Warn", body);
+    EXPECT_EQ(warned.code, 201);
+    EXPECT_EQ(warned.raw.headers.front(),
+              (std::pair<std::string, std::string>{"Warning", "299 - \"unknown field \\\"foo\\\"\""}));
+}
+
+TEST(Front, ScaleIsAViewOfReplicas) {
+    TestFront t;
+    const std::string sets = "/apis/apps/v1/namespaces/default/deployments";
+    t.ask(
+        "POST", sets,
+        R"({"metadata":{"name":"d"},"spec":{"replicas":2,"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})");
+    auto scale = t.ask("GET", sets + "/d/scale");
+    EXPECT_EQ(scale.json.at("spec").at("replicas").as_int64(), 2);
+    EXPECT_EQ(scale.text({"status", "selector"}), "a=b");
+    EXPECT_EQ(t.ask("PATCH", sets + "/d/scale", R"({"spec":{"replicas":5}})", kMerge).code, 200);
+    EXPECT_EQ(t.ask("GET", sets + "/d").json.at("spec").at("replicas").as_int64(), 5);
+    EXPECT_EQ(t.ask("GET", sets + "/d").json.at("metadata").at("generation").as_int64(), 2);
+}
+
+TEST(Front, EventsHaveTwoViewsAndAnHour) {
+    TestFront t;
+    t.ask(
+        "POST", "/apis/events.k8s.io/v1/namespaces/default/events",
+        R"({"metadata":{"name":"e"},"eventTime":"2026-11-15T22:00:00.000000Z","note":"hello","reason":"R","type":"Normal","action":"A","reportingController":"x","reportingInstance":"y","regarding":{"kind":"Pod","name":"p","namespace":"default"}})");
+    auto core = t.ask("GET", "/api/v1/namespaces/default/events/e");
+    EXPECT_EQ(core.text({"message"}), "hello");
+    EXPECT_EQ(core.text({"involvedObject", "name"}), "p");
+    EXPECT_EQ(t.ask("GET", "/apis/events.k8s.io/v1/events?fieldSelector=regarding.name%3Dp")
+                  .json.at("items")
+                  .as_array()
+                  .size(),
+              1U);
+    t.clock.advance(std::chrono::hours(2));
+    expire_events(t.desk);
+    EXPECT_EQ(t.ask("GET", "/api/v1/namespaces/default/events/e").code, 404);
+}
+
+TEST(Front, CollectionsAreDeletedBySelector) {
+    TestFront t;
+    t.ask("POST", kPods, pod("a"));
+    t.ask("POST", kPods, pod("b"));
+    EXPECT_EQ(t.ask("DELETE", kPods + "?labelSelector=app%3Da").json.at("items").as_array().size(), 1U);
+    EXPECT_EQ(t.ask("GET", kPods).json.at("items").as_array().size(), 1U);
+}
+
+TEST(Front, ReviewsAnswerWhoAndWhether) {
+    TestFront t;
+    EXPECT_EQ(t.ask("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", "{}")
+                  .text({"status", "userInfo", "username"}),
+              "admin");
+    auto may = t.ask("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+                     R"({"spec":{"resourceAttributes":{"verb":"create","resource":"pods","namespace":"default"}}})");
+    EXPECT_TRUE(may.json.at("status").at("allowed").as_bool());
+    t.peer = {"somebody", {}};
+    may = t.ask("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+                R"({"spec":{"resourceAttributes":{"verb":"create","resource":"pods","namespace":"default"}}})");
+    EXPECT_FALSE(may.json.at("status").at("allowed").as_bool());
+}
+
+TEST(Front, MalformedRequestsAreRefusedWithASentence) {
+    TestFront t;
+    EXPECT_EQ(t.ask("POST", kPods, "{").code, 400);
+    EXPECT_EQ(t.ask("POST", kPods, "[]").code, 400);
+    EXPECT_EQ(
+        t.ask("POST", kPods, R"({"metadata":{"name":"A_b"},"spec":{"containers":[{"name":"c","image":"i"}]}})").code,
+        422);
+    EXPECT_EQ(t.ask("POST", kPods, R"({"metadata":{"name":"x"},"spec":{}})").code, 422);
+    EXPECT_EQ(t.ask("POST", kPods, R"({"metadata":{"name":"x"},"spec":{"containers":"no"}})").code, 400);
+    EXPECT_EQ(t.ask("GET", kPods + "?resourceVersion=abc").code, 400);
+    EXPECT_EQ(t.ask("GET", kPods + "?limit=-1").code, 400);
+    EXPECT_EQ(t.ask("GET", kPods + "?resourceVersion=99999999").code, 504);
+    EXPECT_EQ(t.ask("PUT", kPods, "{}").code, 405);
+    EXPECT_EQ(t.ask("GET", "/api/v1/nothing").code, 404);
+    EXPECT_EQ(t.ask("POST", kPods, pod("x"), {{"content-type", "text/html"}}).code, 415);
+    EXPECT_EQ(t.ask("GET", kPods, "", {{"accept", "text/html"}}).code, 406);
+}
+
+}  // namespace
+}  // namespace berth::api
