@@ -90,7 +90,7 @@ bool path_allowed(const Identity& who, const Attributes& what) {
     }
     if (!who.in(kAuthenticated) || what.verb != "get") return false;
     if (path == "/metrics") return who.in(kControllers) || who.in(kSchedulers);
-    return path == "/" || path.starts_with("/api") || path.starts_with("/openapi");
+    return path == "/" || path.starts_with("/api") || path.starts_with("/openapi") || path.starts_with("/swagger");
 }
 
 }  // namespace

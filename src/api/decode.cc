@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/yaml.h"
+#include "model/kinds/convert.h"
 #include "model/kinds/defaults.h"
 #include "model/kinds/fields.h"
 #include "model/kinds/protobuf.h"
@@ -55,7 +56,7 @@ Result<Decoded> check_object(const Call& call, const model::Kind& kind, Json obj
         if (call.options.validation == FieldValidation::Warn) out.warnings = std::move(complaints);
         model::apply_defaults(out.object, kind);
     }
-    out.object = TRY(to_stored(kind, std::move(out.object)));
+    out.object = model::to_stored(kind, std::move(out.object));
     return out;
 }
 
@@ -96,16 +97,6 @@ Status read_delete_options(const Json& document, CallOptions& options) {
     const Json* dry_run = base::find(document, {"dryRun"});
     if (dry_run != nullptr && dry_run->is_array() && !dry_run->as_array().empty()) options.dry_run = true;
     return {};
-}
-
-Result<Json> to_stored(const model::Kind& kind, Json object) {
-    (void)kind;
-    return object;
-}
-
-Result<Json> from_stored(const model::Kind& kind, Json object) {
-    (void)kind;
-    return object;
 }
 
 }  // namespace berth::api

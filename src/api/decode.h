@@ -21,8 +21,4 @@ Result<Json> decode_document(const Call& call, const Body& body);
 // DeleteOptions, over what the query said.
 Status read_delete_options(const Json& document, CallOptions& options);
 
-// Between a kind and the kind it is stored as.
-Result<Json> to_stored(const model::Kind& kind, Json object);
-Result<Json> from_stored(const model::Kind& kind, Json object);
-
 }  // namespace berth::api

@@ -4,6 +4,7 @@
 #include "api/route.h"
 #include "api/status.h"
 #include "model/kinds/discovery.h"
+#include "model/kinds/openapi.h"
 
 namespace berth::api {
 namespace {
@@ -64,14 +65,67 @@ std::optional<Response> index(const model::Kinds& kinds) {
     return document(JsonObject{{"paths", std::move(paths)}});
 }
 
+bool wants_protobuf(const Request& request) {
+    return request.header("accept").find("proto-openapi") != std::string_view::npos;
+}
+
 }  // namespace
 
-std::optional<Response> serve_document(const model::Kinds& kinds, const Request& request) {
+template <class Make>
+Documents::TextPtr Documents::text(const std::string& name, Make&& make) {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = texts_.find(name); found != texts_.end()) return found->second;
+    std::optional<std::string> body = make();
+    if (!body) return nullptr;
+    auto hash = model::content_hash(*body);
+    return texts_[name] = std::make_shared<const Text>(Text{std::move(*body), std::move(hash)});
+}
+
+std::optional<Response> Documents::openapi(const model::Kinds& kinds, const Request& request, std::string_view path) {
+    constexpr std::string_view kV3 = "/openapi/v3";
+    TextPtr found;
+    Response out;
+    if (path == "/openapi/v2" || path == "/swagger-2.0.0.pb-v1") {
+        const bool protobuf = wants_protobuf(request) || path != "/openapi/v2";
+        if (protobuf) out.content_type = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+        found = text(protobuf ? "v2.pb" : "v2", [&]() -> std::optional<std::string> {
+            const Json json = model::openapi_v2(kinds);
+            return protobuf ? model::openapi_v2_protobuf(json) : base::to_text(json);
+        });
+    } else if (path == kV3) {
+        found =
+            text("v3", [&]() -> std::optional<std::string> { return base::to_text(model::openapi_v3_index(kinds)); });
+    } else if (path.starts_with(kV3)) {
+        const auto route = parse_route(path.substr(kV3.size()));
+        if (!route || !route->plural.empty()) return std::nullopt;
+        found = text(std::string(path), [&]() -> std::optional<std::string> {
+            const auto json = model::openapi_v3(kinds, route->group, route->version);
+            return json ? std::optional(base::to_text(*json)) : std::nullopt;
+        });
+    }
+    if (found == nullptr) return std::nullopt;
+    const std::string tag = '"' + found->hash + '"';
+    out.headers.emplace_back("ETag", tag);
+    if (request.param("hash") != nullptr) out.headers.emplace_back("Cache-Control", "public, immutable");
+    if (request.header("if-none-match") == tag)
+        out.status = 304;
+    else
+        out.body = found->body;
+    return out;
+}
+
+std::optional<Response> Documents::serve(const std::shared_ptr<const model::Kinds>& kinds, const Request& request) {
     std::string_view path = request.path;
     if (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
-    if (path == "/") return index(kinds);
+    if (path == "/") return index(*kinds);
     if (path == "/version") return document(version_json());
-    return discovery(kinds, request, path);
+    if (!path.starts_with("/openapi") && path != "/swagger-2.0.0.pb-v1") return discovery(*kinds, request, path);
+    {
+        const std::lock_guard lock(mutex_);
+        if (kinds_ != kinds) texts_.clear();
+        kinds_ = kinds;
+    }
+    return openapi(*kinds, request, path);
 }
 
 }  // namespace berth::api

@@ -4,7 +4,6 @@
 
 #include "api/authz.h"
 #include "api/decode.h"
-#include "api/documents.h"
 #include "api/handlers.h"
 #include "api/read.h"
 #include "api/render.h"
@@ -135,7 +134,7 @@ Response Front::plain_path(const Visit& visit) {
         out.content_type = "text/plain; version=0.0.4; charset=utf-8";
         return out;
     }
-    if (auto document = serve_document(*desk_.kinds(), visit.request)) return std::move(*document);
+    if (auto document = documents_.serve(desk_.kinds(), visit.request)) return std::move(*document);
     return text_response(404, "404 page not found\n");
 }
 

@@ -6,6 +6,7 @@
 #include "api/authn.h"
 #include "api/call.h"
 #include "api/desk.h"
+#include "api/documents.h"
 #include "api/http.h"
 #include "api/metrics.h"
 #include "api/watch.h"
@@ -42,6 +43,7 @@ private:
     Authenticator authenticator_;
     WatchRoom watches_;
     Metrics metrics_;
+    Documents documents_;
     std::atomic<bool> ready_{false};
 };
 

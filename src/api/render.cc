@@ -1,7 +1,7 @@
 #include "api/render.h"
 
-#include "api/decode.h"
 #include "api/wire.h"
+#include "model/kinds/convert.h"
 #include "model/kinds/table.h"
 
 namespace berth::api {
@@ -22,9 +22,8 @@ void append_columns(const model::Kind& kind, std::string& out) {
 void append_row(const Look& look, const store::Record& record, std::string& out) {
     auto object = stored_object(record);
     if (!object) return;
-    auto viewed = from_stored(look.kind, std::move(*object));
-    if (!viewed) return;
-    std::string row = base::to_text(model::table_row(look.kind, *viewed, look.now));
+    const Json viewed = model::from_stored(look.kind, std::move(*object));
+    std::string row = base::to_text(model::table_row(look.kind, viewed, look.now));
     row.pop_back();
     out += row;
     if (look.form.include != Form::Include::None) {

@@ -9,6 +9,7 @@
 #include "api/versions.h"
 #include "api/wire.h"
 #include "api/write.h"
+#include "model/kinds/convert.h"
 
 namespace berth::api {
 namespace {
@@ -109,7 +110,7 @@ Result<Draft> replace(Desk& desk, const Call& call, const store::RecordPtr& head
 Result<Draft> patch(Desk& desk, const Call& call, const store::RecordPtr& head, const Patch& change) {
     if (head == nullptr) return not_found_error(call.resource(), call.name);
     Json stored = TRY(full_object(*head));
-    Json object = TRY(from_stored(*call.kind, std::move(stored)));
+    Json object = model::from_stored(*call.kind, std::move(stored));
     if (auto changed = change.apply(object, *call.kind); !changed) return changed.error();
     Decoded decoded = TRY(check_object(call, *call.kind, std::move(object)));
     if (auto matched = match_url(call, decoded.object); !matched) return matched.error();

@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "api/decode.h"
+#include "model/kinds/convert.h"
 
 namespace berth::api {
 namespace {
@@ -97,8 +97,7 @@ void append_view(const model::Kind& kind, const store::Record& record, std::stri
     if (kind.stored_kind.empty()) return append_object(record, out);
     auto object = full_object(record);
     if (!object) return append_object(record, out);
-    auto viewed = from_stored(kind, std::move(*object));
-    if (viewed) base::append_text(*viewed, out);
+    base::append_text(model::from_stored(kind, std::move(*object)), out);
 }
 
 void append_metadata(const store::Record& record, std::string& out) {
