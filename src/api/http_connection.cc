@@ -268,6 +268,7 @@ private:
 
     void reject(int status, std::string_view message) {
         keep_alive_ = false;
+        rejected_ = true;
         phase_ = Phase::Handling;
         send(plain_error(status, message));
     }
@@ -357,7 +358,9 @@ private:
 
     void shut_down() {
         enter(Phase::Closing);
+        if (reading_) return close();
         if constexpr (kTls) {
+            if (rejected_) return drain();
             stream_.async_shutdown([self = self()](error_code) { self->close(); });
         } else {
             error_code ignored;
@@ -366,7 +369,8 @@ private:
         }
     }
 
-    // Reads what the client still sends, so that the answer is not lost to a reset.
+    // Reads what the client still sends, for two seconds at most: a close in the middle of its body would reset the
+    // connection, and the answer would be lost.
     void drain() {
         buffer_.clear();
         stream_.async_read_some(buffer_.prepare(kReadBlock), [self = self()](error_code ec, size_t) {
@@ -443,6 +447,7 @@ private:
     bool keep_alive_ = true;
     bool chunked_ = true;
     bool head_only_ = false;
+    bool rejected_ = false;
 };
 
 }  // namespace
