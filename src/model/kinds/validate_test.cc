@@ -70,6 +70,10 @@ TEST(Validate, WhatMayNotChange) {
     EXPECT_EQ(causes[0].field, "spec.selector");
     EXPECT_EQ(causes[0].message, R"(Invalid value: {"matchLabels":{"a":"c"}}: field is immutable)");
     EXPECT_TRUE(validate_update(before, before, *kinds().of("apps/v1", "Deployment")).empty());
+    const Kind& service = *kinds().of("v1", "Service");
+    const Json placed = parsed(R"({"spec":{"clusterIP":"10.0.0.1"}})");
+    EXPECT_TRUE(validate_update(parsed(R"({"spec":{}})"), placed, service).empty());
+    EXPECT_EQ(validate_update(placed, parsed(R"({"spec":{"clusterIP":"10.0.0.2"}})"), service).size(), 1U);
     const Json sealed = parsed(R"({"immutable":true,"data":{"a":"b"}})");
     const Json opened = parsed(R"({"data":{"a":"c"}})");
     EXPECT_EQ(validate_update(sealed, opened, *kinds().of("v1", "ConfigMap")).size(), 2U);
