@@ -45,9 +45,10 @@ int64_t Counts::at(uint32_t id) const {
 
 int64_t Counts::least() const {
     if (nonzero_ == 0) return 0;
-    int64_t least = INT64_MAX;
-    each([&](uint32_t, uint32_t count) { least = std::min<int64_t>(least, count); });
-    return least;
+    uint32_t least = UINT32_MAX;  // less one, so that a zero is the largest of all and needs no branch
+    for (const auto& [id, count] : few_) least = std::min(least, count - 1);
+    for (const uint32_t count : many_) least = std::min(least, count - 1);
+    return static_cast<int64_t>(least) + 1;
 }
 
 }  // namespace berth::ledger

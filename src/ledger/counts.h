@@ -3,6 +3,7 @@
 #include <absl/container/flat_hash_map.h>
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace berth::ledger {
@@ -17,6 +18,9 @@ public:
     size_t nonzero() const { return nonzero_; }
     // The least of those that are not zero; 0 when all are.
     int64_t least() const;
+
+    // All of them as a vector by id, zeros too, once there are many; empty before. Ids beyond its end have none.
+    std::span<const uint32_t> many() const { return many_; }
 
     // Calls f(id, count) for each count that is not zero, in no order.
     template <class F>

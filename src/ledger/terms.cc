@@ -31,6 +31,10 @@ void Terms::count(GroupId id, Row row, bool terminating, int delta) {
 }
 
 GroupId Terms::add(const std::shared_ptr<const model::PodSpec>& spec, Row row, bool terminating) {
+    if (spec == last_spec_) {
+        count(last_group_, row, terminating, 1);
+        return last_group_;
+    }
     GroupId id = groups_.find(*spec);
     if (id == kNone) {
         free_stale_groups();
@@ -39,6 +43,8 @@ GroupId Terms::add(const std::shared_ptr<const model::PodSpec>& spec, Row row, b
         group.terms = held_.hold(*spec, topology_);
         tallies_.join(group);
     }
+    last_spec_ = spec;
+    last_group_ = id;
     count(id, row, terminating, 1);
     return id;
 }
@@ -51,6 +57,7 @@ void Terms::free_stale_groups() {
     for (const GroupId id : groups_.stale()) {
         held_.let_go(groups_.at(id).terms);
         groups_.free(id);
+        if (id == last_group_) last_spec_ = nullptr;
     }
 }
 

@@ -84,8 +84,10 @@ private:
     PodGroups groups_;
     HeldTerms held_;
     Tallies tallies_{groups_, topology_, namespaces_};
-    std::vector<Shown> shown_;  // by ReservationIndex
-    size_t needed_ = 0;         // of the topology, when it was last collected
+    std::vector<Shown> shown_;                         // by ReservationIndex
+    std::shared_ptr<const model::PodSpec> last_spec_;  // pods of one template come one after another
+    GroupId last_group_ = kNone;
+    size_t needed_ = 0;  // of the topology, when it was last collected
 };
 
 }  // namespace berth::ledger

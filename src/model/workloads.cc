@@ -12,6 +12,14 @@ Selector selector_of(const Labels& labels) {
     return Selector(std::move(requirements));
 }
 
+std::optional<WorkloadKind> workload_kind(std::string_view kind) {
+    if (kind == "Service") return WorkloadKind::Service;
+    if (kind == "ReplicationController") return WorkloadKind::ReplicationController;
+    if (kind == "ReplicaSet") return WorkloadKind::ReplicaSet;
+    if (kind == "StatefulSet") return WorkloadKind::StatefulSet;
+    return std::nullopt;
+}
+
 Result<Workload> read_workload(WorkloadKind kind, JsonView object) {
     std::string trouble;
     const Reader root(object, trouble);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -26,6 +27,8 @@ struct Namespace {
     Labels labels;
 };
 
+// By an object's kind; nullopt when it is none of them.
+std::optional<WorkloadKind> workload_kind(std::string_view kind);
 Result<Workload> read_workload(WorkloadKind kind, JsonView object);
 Result<Namespace> read_namespace(JsonView object);
 

@@ -25,6 +25,7 @@ enum class Change : uint32_t {
     Reservation = 1 << 8,  // appeared, became available, released room
     Volume = 1 << 9,       // PV, PVC, StorageClass, CSINode, CSI capacity, VolumeAttachment
     Namespace = 1 << 10,
+    NodeRemoved = 1 << 11,  // and its domain with it: the others may be the emptiest now
     Everything = UINT32_MAX,
 };
 

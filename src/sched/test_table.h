@@ -53,6 +53,9 @@ private:
         auto& volumes = ledger.volumes();
         if (kind == "Pod") return put_pod(*shared(model::read_pod(*view)));
         if (kind == "Node") return ledger.put(shared(model::read_node(*view)));
+        if (kind == "Namespace") return ledger.put(*shared(model::read_namespace(*view)));
+        if (const auto workload = model::workload_kind(kind))
+            return ledger.put(*shared(model::read_workload(*workload, *view)));
         if (kind == "Reservation") return put_reservation(*shared(model::read_reservation(*view)));
         if (kind == "PersistentVolume") return volumes.put(shared(model::read_persistent_volume(*view)));
         if (kind == "PersistentVolumeClaim") return volumes.put(shared(model::read_persistent_volume_claim(*view)));

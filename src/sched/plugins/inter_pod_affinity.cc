@@ -73,11 +73,19 @@ bool closes(std::span<const Closed> keys, Row row) {
     });
 }
 
+bool spoken_of(const Ask& ask, const Ledger& ledger) {
+    return !ledger.terms().held_about(ask.spec->ns, ask.spec->labels).empty();
+}
+
 class AffinityFilter final : public Filter {
 public:
     std::string_view name() const override { return kName; }
+    bool concerns(const Ask& ask, const Ledger& ledger) const {
+        return !ask.spec->affinity.empty() || !ask.spec->anti_affinity.empty() || spoken_of(ask, ledger);
+    }
 
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
+        if (!concerns(ask, ledger)) return;
         ledger::Terms& terms = ledger.terms();
         terms.trim();
         const auto unseen = invisible(ask);
@@ -157,12 +165,14 @@ class AffinityScorer final : public Scorer {
 public:
     explicit AffinityScorer(AffinityWeights weights) : weights_(weights) {}
     std::string_view name() const override { return kName; }
+    bool concerns(const Ask& ask, const Ledger& ledger) const {
+        return prefers(ask) || (!weights_.ignore_held_when_indifferent && spoken_of(ask, ledger));
+    }
 
     void score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
                std::span<int64_t> points) const override {
         std::fill(points.begin(), points.end(), 0);
-        const bool prefers = !ask.spec->preferred_affinity.empty() || !ask.spec->preferred_anti_affinity.empty();
-        if (weights_.ignore_held_when_indifferent && !prefers) return;
+        if (!concerns(ask, ledger)) return;
         ledger::Terms& terms = ledger.terms();
         terms.trim();
         const auto unseen = invisible(ask);
@@ -181,6 +191,9 @@ public:
     }
 
 private:
+    static bool prefers(const Ask& ask) {
+        return !ask.spec->preferred_affinity.empty() || !ask.spec->preferred_anti_affinity.empty();
+    }
     int64_t weight_of(const HeldTerm& term) const {
         switch (term.hold) {
             case Hold::Affinity:
@@ -210,23 +223,18 @@ private:
         if (points.empty()) return;
         const auto [least, most] = std::minmax_element(points.begin(), points.end());
         const int64_t low = *least;
-        const auto range = static_cast<double>(*most - low);
-        for (auto& point : points) {
-            const auto above = static_cast<double>(point - low);
-            point = range > 0 ? static_cast<int64_t>(static_cast<double>(kMaxScore) * (above / range)) : 0;
-        }
+        const int64_t high = *most;
+        const auto range = static_cast<double>(high - low);
+        map_values(points, low, high, [&](int64_t sum) -> int64_t {
+            if (high == low) return 0;
+            return static_cast<int64_t>(static_cast<double>(kMaxScore) * (static_cast<double>(sum - low) / range));
+        });
     }
 
     AffinityWeights weights_;
 };
 
 }  // namespace
-
-bool pod_affinity_matters(const Ask& ask, const Ledger& ledger) {
-    const auto& spec = *ask.spec;
-    return !spec.affinity.empty() || !spec.anti_affinity.empty() || !spec.preferred_affinity.empty() ||
-           !spec.preferred_anti_affinity.empty() || !ledger.terms().held_about(spec.ns, spec.labels).empty();
-}
 
 std::shared_ptr<const Filter> pod_affinity_filter() {
     return std::make_shared<AffinityFilter>();

@@ -40,10 +40,6 @@ struct AffinityWeights {
 std::shared_ptr<const Filter> pod_affinity_filter();
 std::shared_ptr<const Scorer> pod_affinity_scorer(AffinityWeights weights);
 
-// Whether other pods' places can change the answer for this ask. False: these plugins strike nothing and score 0.
-bool spread_matters(const Ask& ask, const Ledger& ledger);
-bool pod_affinity_matters(const Ask& ask, const Ledger& ledger);
-
 std::shared_ptr<const Scorer> balanced_allocation();
 std::shared_ptr<const Scorer> image_locality();
 

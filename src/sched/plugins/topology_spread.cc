@@ -21,23 +21,35 @@ struct Constraints {
     bool all_keys = true;  // nodes that miss one of the keys take no part
 };
 
+bool has(const std::vector<SpreadConstraint>& constraints, bool hard) {
+    return std::any_of(constraints.begin(), constraints.end(), [&](const auto& c) { return c.hard == hard; });
+}
+
+std::vector<SpreadConstraint> only(const std::vector<SpreadConstraint>& constraints, bool hard) {
+    std::vector<SpreadConstraint> out;
+    std::copy_if(constraints.begin(), constraints.end(), std::back_inserter(out),
+                 [&](const auto& c) { return c.hard == hard; });
+    return out;
+}
+
+Selector siblings_of(const Ask& ask, const Ledger& ledger) {
+    const model::OwnerRef* controller = ask.pod ? ask.pod->meta.controller() : nullptr;
+    return ledger.workloads().siblings(ask.spec->ns, ask.spec->labels, controller);
+}
+
+// Whether constraints_of() is not empty.
+bool constrained(const Ask& ask, const Ledger& ledger, const SpreadDefaults& defaults, bool hard) {
+    if (!ask.spec->spread.empty()) return has(ask.spec->spread, hard);
+    return has(defaults.constraints, hard) && !siblings_of(ask, ledger).matches_everything();
+}
+
 // The pod's own, or else the defaults over the pods that belong with it.
 Constraints constraints_of(const Ask& ask, const Ledger& ledger, const SpreadDefaults& defaults, bool hard) {
-    Constraints out;
-    const auto take = [&](const std::vector<SpreadConstraint>& from) {
-        std::copy_if(from.begin(), from.end(), std::back_inserter(out.list),
-                     [&](const auto& constraint) { return constraint.hard == hard; });
-    };
-    if (!ask.spec->spread.empty()) {
-        take(ask.spec->spread);
-        return out;
-    }
-    out.all_keys = !defaults.system;
-    take(defaults.constraints);
-    if (out.list.empty()) return out;
-    const model::OwnerRef* controller = ask.pod ? ask.pod->meta.controller() : nullptr;
-    const Selector siblings = ledger.workloads().siblings(ask.spec->ns, ask.spec->labels, controller);
-    if (siblings.matches_everything()) out.list.clear();
+    if (!ask.spec->spread.empty()) return {only(ask.spec->spread, hard), true};
+    if (!has(defaults.constraints, hard)) return {};
+    const Selector siblings = siblings_of(ask, ledger);
+    if (siblings.matches_everything()) return {};
+    Constraints out{only(defaults.constraints, hard), !defaults.system};
     for (auto& constraint : out.list) constraint.selector = siblings;
     return out;
 }
@@ -81,7 +93,11 @@ Limit limit_of(const SpreadConstraint& constraint, const ledger::Tally& tally, c
     const int64_t room = constraint.max_skew - self + least;
     const auto& key = tally.scope->key();
     Limit limit{key.rows(), std::vector<uint8_t>(key.domains(), room < 0)};
-    tally.counts.each([&](Domain domain, uint32_t count) { limit.closed[domain] = count > room; });
+    if (room < 0) return limit;
+    const auto many = tally.counts.many();
+    const auto most = static_cast<uint32_t>(std::min<int64_t>(room, UINT32_MAX));
+    for (size_t domain = 0; domain < many.size(); ++domain) limit.closed[domain] = many[domain] > most;
+    if (many.empty()) tally.counts.each([&](Domain domain, uint32_t count) { limit.closed[domain] = count > most; });
     return limit;
 }
 
@@ -89,6 +105,7 @@ class SpreadFilter final : public Filter {
 public:
     explicit SpreadFilter(SpreadDefaults defaults) : defaults_(std::move(defaults)) {}
     std::string_view name() const override { return kName; }
+    bool concerns(const Ask& ask, const Ledger& ledger) const { return constrained(ask, ledger, defaults_, true); }
 
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
         const Constraints hard = constraints_of(ask, ledger, defaults_, true);
@@ -123,6 +140,12 @@ private:
     SpreadDefaults defaults_;
 };
 
+// To the nearest, halves up, of what is not negative.
+int64_t rounded(double cost) {
+    const auto whole = static_cast<int64_t>(cost);
+    return whole + (cost - static_cast<double>(whole) >= 0.5 ? 1 : 0);
+}
+
 // One ScheduleAnyway constraint made ready. By hostname each node counts its own pods, whatever nodes take part.
 struct Preference {
     const SpreadConstraint* constraint;
@@ -138,6 +161,7 @@ class SpreadScorer final : public Scorer {
 public:
     explicit SpreadScorer(SpreadDefaults defaults) : defaults_(std::move(defaults)) {}
     std::string_view name() const override { return kName; }
+    bool concerns(const Ask& ask, const Ledger& ledger) const { return constrained(ask, ledger, defaults_, false); }
 
     void score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
                std::span<int64_t> points) const override {
@@ -152,7 +176,7 @@ public:
                 const Row row = feasible[i];
                 if (preference.domains[row] != kNoDomain) cost += preference.cost[preference.places[row]];
             }
-            points[i] = left_out[i] ? -1 : static_cast<int64_t>(std::round(cost));
+            points[i] = left_out[i] ? -1 : rounded(cost);
         }
         turn(points);
     }
@@ -229,13 +253,10 @@ private:
             least = std::min(least, cost);
             most = std::max(most, cost);
         }
-        for (auto& point : points) {
-            if (point < 0) {
-                point = 0;
-            } else {
-                point = most == 0 ? kMaxScore : kMaxScore * (most + least - point) / most;
-            }
-        }
+        map_values(points, -1, most, [&](int64_t cost) -> int64_t {
+            if (cost < 0) return 0;
+            return most == 0 ? kMaxScore : kMaxScore * (most + least - cost) / most;
+        });
     }
 
     SpreadDefaults defaults_;
@@ -252,11 +273,6 @@ SpreadDefaults system_spread_defaults() {
     zones.topology_key = "topology.kubernetes.io/zone";
     zones.max_skew = 5;
     return {{hosts, zones}, true};
-}
-
-bool spread_matters(const Ask& ask, const Ledger& ledger) {
-    static const SpreadDefaults kDefaults = system_spread_defaults();
-    return !ask.spec->spread.empty() || !constraints_of(ask, ledger, kDefaults, false).list.empty();
 }
 
 std::shared_ptr<const Filter> spread_filter(SpreadDefaults defaults) {
