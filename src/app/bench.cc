@@ -14,13 +14,14 @@ namespace {
 
 // One line a group of workloads.
 constexpr std::array kGroups{
+    cli::core_workloads,
     cli::store_workloads,
 };
 
 const cli::Workload* find_workload(std::string_view name) {
     for (const auto group : kGroups) {
         for (const auto& workload : group()) {
-            if (name == workload.name) return &workload;
+            if (name == workload.name || (workload.alias && name == workload.alias)) return &workload;
         }
     }
     return nullptr;
@@ -48,7 +49,7 @@ int run_workload(const std::string& name, const cli::BenchOptions& options, bool
         fmt::print(stderr, "berth: {}: {}\n", name, measured.error().message);
         return cli::kFailed;
     }
-    JsonObject fields{{"workload", name}};
+    JsonObject fields{{"workload", workload->name}};
     for (auto& field : *measured) fields[field.key()] = std::move(field.value());
     if (as_json) {
         fmt::print("{}\n", base::to_text(fields));

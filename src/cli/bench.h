@@ -26,9 +26,11 @@ struct Workload {
     const char* name;
     const char* summary;
     Result<JsonObject> (*run)(const BenchOptions&);
+    const char* alias = nullptr;  // what kube-scheduler's own benchmark calls it
 };
 
 // Each group of workloads is one file; app/bench.cc lists the groups.
 std::span<const Workload> store_workloads();
+std::span<const Workload> core_workloads();
 
 }  // namespace berth::cli

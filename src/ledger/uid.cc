@@ -1,5 +1,6 @@
 #include "ledger/uid.h"
 
+#include <absl/hash/hash.h>
 #include <fmt/format.h>
 
 #include <array>
@@ -53,8 +54,7 @@ std::string Uid::text() const {
 
 size_t Uid::hash() const {
     if (other_.is_set()) return std::hash<std::string_view>()(other_.view());
-    // UUIDs are random in most bits already; the multiplication spreads those that are numbered.
-    return (high_ ^ (low_ * 0x9e3779b97f4a7c15ULL)) * 0x9e3779b97f4a7c15ULL >> 7;
+    return absl::HashOf(high_, low_);
 }
 
 bool Uid::operator==(const Uid& other) const {

@@ -49,16 +49,18 @@ Verdict decide(const Ask& ask, const Ledger& ledger, const Profile& profile) {
     return {std::move(feasible), std::move(scores), chosen, std::move(strikes)};
 }
 
+Row best_of(const Ask& ask, const Ledger& ledger, const Profile& profile, std::span<const Row> feasible) {
+    return best(ledger, feasible, total_scores(ask, ledger, profile, feasible));
+}
+
 std::string diagnosis(const Strikes& strikes, const Ledger& ledger) {
     if (const Refusal* refusal = strikes.refused()) {
         return fmt::format("0/{} nodes are available: {}.", ledger.node_count(), fmt::join(refusal->reasons, ", "));
     }
     std::map<std::string, size_t> counts;
-    for (Row row = strikes.begin(); row < strikes.end(); ++row) {
-        const Refusal* refusal = strikes.why(row);
-        if (!refusal) continue;
-        for (const auto& reason : refusal->reasons) ++counts[reason];
-    }
+    strikes.each_refusal([&](const Refusal& refusal, size_t rows) {
+        for (const auto& reason : refusal.reasons) counts[reason] += rows;
+    });
     std::vector<std::string> parts;
     for (const auto& [reason, count] : counts) parts.push_back(fmt::format("{} {}", count, reason));
     std::sort(parts.begin(), parts.end());

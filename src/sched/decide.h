@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,9 @@ struct Verdict {
 
 // The plain whole-table evaluation: the definition, and the oracle of every faster way.
 Verdict decide(const Ask& ask, const Ledger& ledger, const Profile& profile);
+
+// The best of these rows, all of them feasible: what decide() chooses when no other row is.
+Row best_of(const Ask& ask, const Ledger& ledger, const Profile& profile, std::span<const Row> feasible);
 
 // Runs the filters alone over [begin, end).
 Strikes filter(const Ask& ask, const Ledger& ledger, const Profile& profile, Row begin, Row end);

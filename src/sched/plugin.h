@@ -10,11 +10,22 @@
 
 namespace berth::sched {
 
+// The plugins whose answer for a row depends on that row's sums alone, and that sched/fast computes by itself.
+enum class RowTerm : uint8_t { None, Fit, Ports, LeastAllocated, BalancedAllocation };
+
 // Strikes the rows where the ask cannot go. Preparation is the top of the function, then one plain loop over the rows.
 struct Filter {
     virtual ~Filter() = default;
     virtual std::string_view name() const = 0;
     virtual void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const = 0;
+
+    // What the fast way (sched/fast) may rely on. The defaults are always right, and make the ask take the plain way.
+    // False only when no row can be struck for this ask, whatever its sums.
+    virtual bool concerns(const Ask&, const Ledger&) const { return true; }
+    // Whether a row's answer depends on its Node object and, of the spec, on tolerations, nodeSelector, required node
+    // terms and nodeName alone.
+    virtual bool by_node_alone() const { return false; }
+    virtual RowTerm row_term() const { return RowTerm::None; }
 };
 
 inline constexpr int64_t kMaxScore = 100;
@@ -26,6 +37,22 @@ struct Scorer {
     virtual std::string_view name() const = 0;
     virtual void score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
                        std::span<int64_t> points) const = 0;
+
+    // For the fast way, as above. False only when all rows get the same points for this ask.
+    virtual bool concerns(const Ask&, const Ledger&) const { return true; }
+    virtual RowTerm row_term() const { return RowTerm::None; }
+};
+
+enum class Scaling : uint8_t { None, ByMax, ByMaxReversed };
+
+// Points of the row's Node object and, of the spec, of tolerations, preferred node terms and images alone, scaled over
+// the feasible rows afterwards.
+struct NodeScorer : Scorer {
+    virtual void raw(const Ask& ask, const Ledger& ledger, std::span<const Row> rows,
+                     std::span<int64_t> points) const = 0;
+    virtual Scaling scaling() const = 0;
+    void score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
+               std::span<int64_t> points) const final;
 };
 
 // What a scheduler name stands for: which plugins, in which order, with which weights.
@@ -43,5 +70,7 @@ const Profile& default_profile();
 
 // Scales raw values to 0..100 by their maximum, as kube-scheduler's DefaultNormalizeScore; reversed: 100 - that.
 void normalize(std::span<int64_t> points, bool reversed);
+// The same of one value, when the largest is known.
+int64_t scaled(int64_t point, int64_t highest, bool reversed);
 
 }  // namespace berth::sched

@@ -11,6 +11,9 @@ Strikes::Strikes(const ledger::Ledger& ledger, Row begin, Row end)
     for (Row row = begin; row < end; ++row) open_[row - begin] = ledger.alive(row);
 }
 
+Strikes::Strikes(std::vector<uint8_t> open)
+    : begin_(0), end_(static_cast<Row>(open.size())), open_(std::move(open)), why_(open_.size(), kNoRefusal) {}
+
 Strikes::RefusalId Strikes::refusal(std::string_view plugin, std::vector<std::string> reasons, bool unresolvable) {
     Refusal made{plugin, std::move(reasons), unresolvable};
     const auto found = std::find(refusals_.begin(), refusals_.end(), made);

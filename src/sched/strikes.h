@@ -26,6 +26,8 @@ public:
     using RefusalId = uint16_t;
 
     Strikes(const ledger::Ledger& ledger, Row begin, Row end);
+    // Over the whole table, with these rows open.
+    explicit Strikes(std::vector<uint8_t> open);
 
     // Calls f(row) for each row that is still open; f may strike it.
     template <class F>
@@ -52,6 +54,17 @@ public:
     const Refusal* why(Row row) const;
     // The refusal that was told once for all rows, if any.
     const Refusal* refused() const { return refused_ == kNoRefusal ? nullptr : &refusals_[refused_]; }
+    // Calls f(refusal, rows) for each refusal that closed so many rows.
+    template <class F>
+    void each_refusal(F f) const {
+        std::vector<size_t> rows(refusals_.size());
+        for (const RefusalId id : why_) {
+            if (id != kNoRefusal) ++rows[id];
+        }
+        for (size_t id = 0; id < rows.size(); ++id) {
+            if (rows[id] > 0) f(refusals_[id], rows[id]);
+        }
+    }
     Row begin() const { return begin_; }
     Row end() const { return end_; }
 

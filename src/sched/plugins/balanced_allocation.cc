@@ -1,16 +1,16 @@
 #include <algorithm>
-#include <cmath>
 
 #include "sched/plugins/registry.h"
+#include "sched/points.h"
 
 namespace berth::sched::plugins {
 namespace {
 
-// trunc((1 - |f1 - f2| / 2) x 100), f = min(1, requested / allocatable) of cpu and of memory, real requests.
-// A pod that asks for neither gets 0; a node that has only one of the two gets 100.
+// A pod that asks for neither cpu nor memory gets 0.
 class BalancedAllocation final : public Scorer {
 public:
     std::string_view name() const override { return "NodeResourcesBalancedAllocation"; }
+    RowTerm row_term() const override { return RowTerm::BalancedAllocation; }
     void score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
                std::span<int64_t> points) const override {
         const int64_t cpu = ask.spec->requests.get(model::kCpu);
@@ -19,19 +19,11 @@ public:
         const auto* cpus = ledger.column(model::kCpu);
         const auto* memories = ledger.column(model::kMemory);
         for (size_t i = 0; i < feasible.size(); ++i) {
-            const double f1 = fraction(cpus, feasible[i], cpu);
-            const double f2 = fraction(memories, feasible[i], memory);
-            const double deviation = f1 < 0 || f2 < 0 ? 0 : std::fabs((f1 - f2) / 2);
-            points[i] = static_cast<int64_t>((1 - deviation) * static_cast<double>(kMaxScore));
+            const Row row = feasible[i];
+            const RowUse use{cpus ? cpus->allocatable[row] : 0, cpus ? cpus->used[row] : 0,
+                             memories ? memories->allocatable[row] : 0, memories ? memories->used[row] : 0};
+            points[i] = balanced_points(use, cpu, memory);
         }
-    }
-
-private:
-    // -1 when the node has none of it.
-    static double fraction(const ledger::Column* column, Row row, int64_t asked) {
-        if (!column || column->allocatable[row] == 0) return -1;
-        const double used = static_cast<double>(column->used[row]) + static_cast<double>(asked);
-        return std::min(1.0, used / static_cast<double>(column->allocatable[row]));
     }
 };
 

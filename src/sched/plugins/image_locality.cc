@@ -17,11 +17,12 @@ bool on_node(const model::Node& node, const std::string& image) {
 
 // Bytes already on the node, each image scaled by the part of all nodes that have it, from 23 MiB (0 points) to
 // 1000 MiB a container (100 points).
-class ImageLocality final : public Scorer {
+class ImageLocality final : public NodeScorer {
 public:
     std::string_view name() const override { return "ImageLocality"; }
-    void score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
-               std::span<int64_t> points) const override {
+    Scaling scaling() const override { return Scaling::None; }
+    void raw(const Ask& ask, const Ledger& ledger, std::span<const Row> rows,
+             std::span<int64_t> points) const override {
         std::fill(points.begin(), points.end(), 0);
         const auto nodes = static_cast<double>(ledger.node_count());
         std::vector<std::pair<const std::string*, int64_t>> present;
@@ -33,10 +34,10 @@ public:
         }
         if (present.empty()) return;
         const int64_t most = kMostPerContainer * static_cast<int64_t>(ask.spec->images.size());
-        for (size_t i = 0; i < feasible.size(); ++i) {
+        for (size_t i = 0; i < rows.size(); ++i) {
             int64_t sum = 0;
             for (const auto& [image, bytes] : present) {
-                if (on_node(ledger.node(feasible[i]), *image)) sum += bytes;
+                if (on_node(ledger.node(rows[i]), *image)) sum += bytes;
             }
             points[i] = kMaxScore * (std::clamp(sum, kLeast, most) - kLeast) / (most - kLeast);
         }

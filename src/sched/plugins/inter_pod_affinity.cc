@@ -80,7 +80,7 @@ bool spoken_of(const Ask& ask, const Ledger& ledger) {
 class AffinityFilter final : public Filter {
 public:
     std::string_view name() const override { return kName; }
-    bool concerns(const Ask& ask, const Ledger& ledger) const {
+    bool concerns(const Ask& ask, const Ledger& ledger) const override {
         return !ask.spec->affinity.empty() || !ask.spec->anti_affinity.empty() || spoken_of(ask, ledger);
     }
 
@@ -165,7 +165,7 @@ class AffinityScorer final : public Scorer {
 public:
     explicit AffinityScorer(AffinityWeights weights) : weights_(weights) {}
     std::string_view name() const override { return kName; }
-    bool concerns(const Ask& ask, const Ledger& ledger) const {
+    bool concerns(const Ask& ask, const Ledger& ledger) const override {
         return prefers(ask) || (!weights_.ignore_held_when_indifferent && spoken_of(ask, ledger));
     }
 

@@ -45,6 +45,7 @@ bool has_labels(const model::Labels& labels, const model::Labels& wanted) {
 class NamedNodesFilter final : public Filter {
 public:
     std::string_view name() const override { return kName; }
+    bool by_node_alone() const override { return true; }
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
         const auto names = named_nodes(*ask.spec);
         if (!names) return;
@@ -59,6 +60,7 @@ public:
 class NodeAffinityFilter final : public Filter {
 public:
     std::string_view name() const override { return kName; }
+    bool by_node_alone() const override { return true; }
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
         const auto& spec = *ask.spec;
         if (spec.node_selector.empty() && !spec.required_nodes) return;
@@ -73,22 +75,23 @@ public:
     }
 };
 
-class NodeAffinityScorer final : public Scorer {
+class NodeAffinityScorer final : public NodeScorer {
 public:
     std::string_view name() const override { return kName; }
-    void score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
-               std::span<int64_t> points) const override {
+    bool concerns(const Ask& ask, const Ledger&) const override { return !ask.spec->preferred_nodes.empty(); }
+    Scaling scaling() const override { return Scaling::ByMax; }
+    void raw(const Ask& ask, const Ledger& ledger, std::span<const Row> rows,
+             std::span<int64_t> points) const override {
         std::vector<std::pair<int64_t, model::NodeTerm>> terms;
         for (const auto& preferred : ask.spec->preferred_nodes) {
             terms.emplace_back(preferred.weight, model::NodeTerm(preferred.term));
         }
-        for (size_t i = 0; i < feasible.size(); ++i) {
+        for (size_t i = 0; i < rows.size(); ++i) {
             points[i] = 0;
             for (const auto& [weight, term] : terms) {
-                if (term.matches(ledger.name(feasible[i]), ledger.node(feasible[i]).meta.labels)) points[i] += weight;
+                if (term.matches(ledger.name(rows[i]), ledger.node(rows[i]).meta.labels)) points[i] += weight;
             }
         }
-        normalize(points, false);
     }
 };
 

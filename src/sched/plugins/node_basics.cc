@@ -7,6 +7,7 @@ namespace {
 class NodeUnschedulable final : public Filter {
 public:
     std::string_view name() const override { return "NodeUnschedulable"; }
+    bool by_node_alone() const override { return true; }
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
         static const model::Taint kCordoned{"node.kubernetes.io/unschedulable", "", "NoSchedule"};
         if (model::tolerates(ask.spec->tolerations, kCordoned)) return;
@@ -20,6 +21,7 @@ public:
 class NodeName final : public Filter {
 public:
     std::string_view name() const override { return "NodeName"; }
+    bool by_node_alone() const override { return true; }
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
         if (ask.spec->node_name.empty()) return;
         const auto refused = strikes.refusal(name(), {"node(s) didn't match the requested node name"}, true);

@@ -6,6 +6,7 @@ namespace {
 class NodePorts final : public Filter {
 public:
     std::string_view name() const override { return "NodePorts"; }
+    RowTerm row_term() const override { return RowTerm::Ports; }
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
         const auto& wanted = ask.spec->ports;
         if (wanted.empty()) return;

@@ -22,12 +22,20 @@ const Profile& default_profile() {
     return profile;
 }
 
+int64_t scaled(int64_t point, int64_t highest, bool reversed) {
+    const int64_t part = highest == 0 ? 0 : point * kMaxScore / highest;
+    return reversed ? kMaxScore - part : part;
+}
+
 void normalize(std::span<int64_t> points, bool reversed) {
     const int64_t highest = points.empty() ? 0 : *std::max_element(points.begin(), points.end());
-    for (auto& point : points) {
-        const int64_t scaled = highest == 0 ? 0 : point * kMaxScore / highest;
-        point = reversed ? kMaxScore - scaled : scaled;
-    }
+    for (auto& point : points) point = scaled(point, highest, reversed);
+}
+
+void NodeScorer::score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
+                       std::span<int64_t> points) const {
+    raw(ask, ledger, feasible, points);
+    if (scaling() != Scaling::None) normalize(points, scaling() == Scaling::ByMaxReversed);
 }
 
 }  // namespace berth::sched

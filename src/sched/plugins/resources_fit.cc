@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "base/int128.h"
 #include "sched/plugins/registry.h"
+#include "sched/points.h"
 
 namespace berth::sched::plugins {
 namespace {
@@ -40,6 +40,7 @@ std::vector<Want> wants_of(const model::PodSpec& spec, const Ledger& ledger) {
 class FitFilter final : public Filter {
 public:
     std::string_view name() const override { return kName; }
+    RowTerm row_term() const override { return RowTerm::Fit; }
 
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
         const std::vector<Want> wants = wants_of(*ask.spec, ledger);
@@ -70,29 +71,19 @@ private:
     }
 };
 
-// floor((allocatable - requested) x 100 / allocatable) per resource, floor of the mean over cpu and memory.
-// E.g. 4 cpu / 32Gi empty, pod 1 cpu / 8Gi: (75 + 75) / 2 = 75.
 class LeastAllocated final : public Scorer {
 public:
     std::string_view name() const override { return kName; }
+    RowTerm row_term() const override { return RowTerm::LeastAllocated; }
     void score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
                std::span<int64_t> points) const override {
         const auto* cpu = ledger.column(model::kCpu);
         const auto* memory = ledger.column(model::kMemory);
         for (size_t i = 0; i < feasible.size(); ++i) {
             const Row row = feasible[i];
-            int64_t sum = 0;
-            int64_t resources = 0;
-            const auto take = [&](const ledger::Column* column, int64_t used, int64_t asked) {
-                const int64_t allocatable = column ? column->allocatable[row] : 0;
-                if (allocatable == 0) return;
-                ++resources;
-                const auto free = static_cast<int128>(allocatable) - used - asked;
-                if (free > 0) sum += static_cast<int64_t>(free * kMaxScore / allocatable);
-            };
-            take(cpu, ledger.scoring_cpu()[row], ask.spec->scoring_cpu_milli);
-            take(memory, ledger.scoring_memory()[row], ask.spec->scoring_memory);
-            points[i] = resources == 0 ? 0 : sum / resources;
+            const RowUse use{cpu ? cpu->allocatable[row] : 0, ledger.scoring_cpu()[row],
+                             memory ? memory->allocatable[row] : 0, ledger.scoring_memory()[row]};
+            points[i] = least_allocated_points(use, ask.spec->scoring_cpu_milli, ask.spec->scoring_memory);
         }
     }
 };

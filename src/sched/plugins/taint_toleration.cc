@@ -10,6 +10,7 @@ constexpr std::string_view kName = "TaintToleration";
 class TaintFilter final : public Filter {
 public:
     std::string_view name() const override { return kName; }
+    bool by_node_alone() const override { return true; }
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
         const auto refused = strikes.refusal(kName, {"node(s) had untolerated taint(s)"}, true);
         strikes.each_open([&](Row row) {
@@ -22,21 +23,21 @@ public:
 };
 
 // Fewer untolerated PreferNoSchedule taints are better; when no node has any, every node has the full score.
-class TaintScorer final : public Scorer {
+class TaintScorer final : public NodeScorer {
 public:
     std::string_view name() const override { return kName; }
-    void score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
-               std::span<int64_t> points) const override {
+    Scaling scaling() const override { return Scaling::ByMaxReversed; }
+    void raw(const Ask& ask, const Ledger& ledger, std::span<const Row> rows,
+             std::span<int64_t> points) const override {
         std::vector<model::Toleration> soft;
         std::copy_if(ask.spec->tolerations.begin(), ask.spec->tolerations.end(), std::back_inserter(soft),
                      [](const auto& t) { return t.effect.empty() || t.effect == "PreferNoSchedule"; });
-        for (size_t i = 0; i < feasible.size(); ++i) {
-            const auto& taints = ledger.node(feasible[i]).taints;
+        for (size_t i = 0; i < rows.size(); ++i) {
+            const auto& taints = ledger.node(rows[i]).taints;
             points[i] = std::count_if(taints.begin(), taints.end(), [&](const auto& taint) {
                 return taint.effect == "PreferNoSchedule" && !model::tolerates(soft, taint);
             });
         }
-        normalize(points, true);
     }
 };
 

@@ -105,7 +105,9 @@ class SpreadFilter final : public Filter {
 public:
     explicit SpreadFilter(SpreadDefaults defaults) : defaults_(std::move(defaults)) {}
     std::string_view name() const override { return kName; }
-    bool concerns(const Ask& ask, const Ledger& ledger) const { return constrained(ask, ledger, defaults_, true); }
+    bool concerns(const Ask& ask, const Ledger& ledger) const override {
+        return constrained(ask, ledger, defaults_, true);
+    }
 
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
         const Constraints hard = constraints_of(ask, ledger, defaults_, true);
@@ -161,7 +163,9 @@ class SpreadScorer final : public Scorer {
 public:
     explicit SpreadScorer(SpreadDefaults defaults) : defaults_(std::move(defaults)) {}
     std::string_view name() const override { return kName; }
-    bool concerns(const Ask& ask, const Ledger& ledger) const { return constrained(ask, ledger, defaults_, false); }
+    bool concerns(const Ask& ask, const Ledger& ledger) const override {
+        return constrained(ask, ledger, defaults_, false);
+    }
 
     void score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
                std::span<int64_t> points) const override {

@@ -23,6 +23,7 @@ Bound check_bound(const std::vector<std::shared_ptr<const model::PersistentVolum
 class VolumeBinding final : public Filter {
 public:
     std::string_view name() const override { return kName; }
+    bool concerns(const Ask& ask, const Ledger&) const override { return !ask.spec->volumes.empty(); }
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
         if (ask.spec->volumes.empty()) return;
         const AskedClaims claims = claims_of(ask, ledger);

@@ -9,6 +9,7 @@ namespace {
 class VolumeClaims final : public Filter {
 public:
     std::string_view name() const override { return "VolumeBinding"; }
+    bool concerns(const Ask& ask, const Ledger&) const override { return !ask.spec->volumes.empty(); }
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
         if (auto refusal = claims_refusal(ask, ledger)) {
             strikes.refuse(strikes.refusal(refusal->plugin, std::move(refusal->reasons), refusal->unresolvable));

@@ -61,6 +61,7 @@ int64_t kept(const Ledger& ledger, uint32_t index, const Attachables& own, const
 class VolumeLimits final : public Filter {
 public:
     std::string_view name() const override { return "NodeVolumeLimits"; }
+    bool concerns(const Ask& ask, const Ledger&) const override { return !ask.spec->volumes.empty(); }
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
         if (ask.spec->volumes.empty()) return;
         const Attachables wanted = ledger.volumes().attachables(*ask.spec, ask.reservation != nullptr);

@@ -48,6 +48,7 @@ bool in_use(const AskedClaims& claims, const Ask& ask, const Ledger& ledger) {
 class VolumeRestrictions final : public Filter {
 public:
     std::string_view name() const override { return kName; }
+    bool concerns(const Ask& ask, const Ledger&) const override { return !ask.spec->volumes.empty(); }
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
         if (ask.spec->volumes.empty()) return;
         std::vector<Volume> disks;

@@ -61,6 +61,7 @@ const std::string* label_of(const model::Labels& node, std::string_view key) {
 class VolumeZone final : public Filter {
 public:
     std::string_view name() const override { return "VolumeZone"; }
+    bool concerns(const Ask& ask, const Ledger&) const override { return !ask.spec->volumes.empty(); }
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
         if (ask.spec->volumes.empty()) return;
         const std::vector<Place> places = places_of(claims_of(ask, ledger), ledger);

@@ -1,0 +1,191 @@
+#include "cli/core_bench.h"
+
+#include <fmt/format.h>
+#include <malloc.h>
+
+#include <ctime>
+
+#include "cli/measure.h"
+#include "sched/decide.h"
+#include "sched/fast/decider.h"
+
+namespace berth::cli {
+namespace {
+
+using base::system_clock;
+using ledger::Ledger;
+
+size_t heap_bytes() {
+    const auto info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+}
+
+double cpu_seconds() {
+    timespec now{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
+}
+
+// Pods by number; only what differs between two pods is written anew.
+class Pods {
+public:
+    Pods() {
+        pod_.meta.ns = "default";
+        pod_.meta.uid = uid_of(0);
+    }
+    const model::Pod& make(size_t number, SharedSpec spec) {
+        pod_.meta.uid = uid_of(number);
+        pod_.meta.name = "web-5d4f8b9c7-";
+        for (size_t i = 0, rest = number; i < 5; ++i, rest /= 26) pod_.meta.name += static_cast<char>('a' + rest % 26);
+        pod_.spec = std::move(spec);
+        return pod_;
+    }
+    // A UUID: the number, stirred.
+    static std::string uid_of(size_t number) {
+        static constexpr char kDigits[] = "0123456789abcdef";
+        std::string uid = "00000000-0000-4000-8000-000000000000";
+        base::Random random(number);
+        const uint64_t bits = random.next();
+        for (size_t i = 0; i < 8; ++i) uid[i] = kDigits[bits >> (4 * i) & 15];
+        for (size_t i = 0; i < 12; ++i) uid[24 + i] = kDigits[number >> (4 * i) & 15];
+        return uid;
+    }
+
+private:
+    model::Pod pod_;
+};
+
+class Run {
+public:
+    Run(const CoreWorkload& workload, const BenchOptions& options)
+        : workload_(workload),
+          nodes_(options.nodes > 0 ? options.nodes : workload.nodes),
+          initial_(options.initial > 0 ? options.initial : workload.initial),
+          pods_(options.pods > 0 ? options.pods : workload.pods) {}
+
+    Result<JsonObject> measure() {
+        if (workload_.prepare) workload_.prepare(ledger_);
+        const size_t heap_before = heap_bytes();
+        for (size_t i = 0; i < static_cast<size_t>(nodes_); ++i) {
+            ledger_.put(std::make_shared<const model::Node>(workload_.node(i)));
+        }
+        bytes_per_node_ = static_cast<double>(heap_bytes() - heap_before) / static_cast<double>(nodes_);
+        const auto& first = workload_.initial_spec ? workload_.initial_spec : workload_.spec;
+        warm_up(first(0));
+        heap_before_pods_ = heap_bytes();
+        for (size_t i = 0; i < static_cast<size_t>(initial_); ++i) decide(first(i));
+        if (unplaced_ > 0 && !workload_.may_fail) return base::internal("the initial pods do not fit");
+        unplaced_ = 0;
+        decide_for_a_second();
+        if (unplaced_ > 0 && !workload_.may_fail) return base::internal(fmt::format("{} pods did not fit", unplaced_));
+        return fields();
+    }
+
+private:
+    // The scheduler's own memory is not the pods'.
+    void warm_up(const SharedSpec& spec) {
+        const model::Pod& pod = maker_.make(0, ledger_.intern(spec));
+        for (int i = 0; i < 2; ++i) decider_.choose(sched::ask_for(pod, ledger_), ledger_);
+    }
+
+    void decide(SharedSpec spec) {
+        const model::Pod& pod = maker_.make(next_++, ledger_.intern(spec));
+        const bool sampled = next_ % kSample == 0;
+        const auto start = sampled ? system_clock().now() : base::Instant();
+        const auto ask = sched::ask_for(pod, ledger_);
+        const ledger::Row row = decider_.choose(ask, ledger_);
+        if (row == ledger::kNoRow) {
+            ++unplaced_;
+            const auto verdict = sched::decide(ask, ledger_, sched::default_profile());
+            diagnosed_ += sched::diagnosis(verdict.strikes, ledger_).size();
+        } else {
+            ledger_.assume(pod, row, {});
+        }
+        if (sampled) latencies_.add(system_clock().now() - start);
+    }
+
+    void decide_for_a_second() {
+        const size_t first = next_;
+        const auto pods = static_cast<size_t>(pods_);
+        latencies_ = Latencies();
+        const double cpu = cpu_seconds();
+        const auto start = system_clock().now();
+        base::Duration elapsed{};
+        while (decisions_ < pods || elapsed < std::chrono::seconds(1)) {
+            if (workload_.churn) workload_.churn(ledger_, decisions_);
+            if (decisions_ >= pods) ledger_.remove_pod(Pods::uid_of(first + decisions_ - pods));
+            decide(workload_.spec(decisions_));
+            ++decisions_;
+            if (decisions_ == pods) heap_at_peak_ = heap_bytes();
+            if (decisions_ % kSample == 0 || decisions_ == pods) elapsed = system_clock().now() - start;
+        }
+        elapsed_ = elapsed;
+        cpu_ = cpu_seconds() - cpu;
+    }
+
+    JsonObject fields() const {
+        const double seconds = std::chrono::duration<double>(elapsed_).count();
+        const auto decisions = static_cast<double>(decisions_);
+        const double per_pod =
+            static_cast<double>(heap_at_peak_ - heap_before_pods_) / static_cast<double>(initial_ + pods_);
+        return {{"mode", "core"},
+                {"nodes", nodes_},
+                {"pods", pods_},
+                {"decisions_per_s", rounded(decisions / seconds)},
+                {"p50_us", rounded(latencies_.percentile(50))},
+                {"p99_us", rounded(latencies_.percentile(99))},
+                {"cpu_us_per_pod", rounded(cpu_ * 1e6 / decisions)},
+                {"bytes_per_node", rounded(bytes_per_node_)},
+                {"bytes_per_pod", rounded(per_pod)},
+                {"rss_mb", rounded(resident_mb())}};
+    }
+
+    static constexpr size_t kSample = 8;  // one decision of so many is timed: reading the clock costs time too
+
+    const CoreWorkload& workload_;
+    int64_t nodes_, initial_, pods_;
+    Ledger ledger_;
+    sched::fast::Decider decider_{sched::default_profile()};
+    Pods maker_;
+    Latencies latencies_;
+    size_t next_ = 0;
+    size_t decisions_ = 0;
+    size_t unplaced_ = 0;
+    size_t diagnosed_ = 0;
+    size_t heap_before_pods_ = 0;
+    size_t heap_at_peak_ = 0;
+    double bytes_per_node_ = 0;
+    double cpu_ = 0;
+    base::Duration elapsed_{};
+};
+
+}  // namespace
+
+Result<JsonObject> run_core(const CoreWorkload& workload, const BenchOptions& options) {
+    if (!options.mode.empty() && options.mode != "core") {
+        return base::bad_request(fmt::format("this workload has no mode \"{}\", only core", options.mode));
+    }
+    return Run(workload, options).measure();
+}
+
+model::Node plain_node(size_t number) {
+    model::Node node;
+    node.meta.name = fmt::format("node-{:06}", number);
+    node.meta.labels.set("kubernetes.io/hostname", node.meta.name);
+    node.meta.labels.set("topology.kubernetes.io/zone", fmt::format("zone{}", number % 3 + 1));
+    node.allocatable = model::Resources{{model::kCpu, 4000}, {model::kMemory, int64_t{32} << 30}, {model::kPods, 110}};
+    return node;
+}
+
+model::PodSpec plain_spec() {
+    model::PodSpec spec;
+    spec.ns = "default";
+    spec.labels.set("app", "web");
+    spec.requests = model::Resources{{model::kCpu, 100}, {model::kMemory, int64_t{500} << 20}, {model::kPods, 1}};
+    spec.scoring_cpu_milli = 100;
+    spec.scoring_memory = int64_t{500} << 20;
+    spec.scheduler_name = "default-scheduler";
+    return spec;
+}
+
+}  // namespace berth::cli

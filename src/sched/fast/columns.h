@@ -1,0 +1,52 @@
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "ledger/ledger.h"
+#include "sched/fast/kernel.h"
+
+namespace berth::sched::fast {
+
+using ledger::Ledger;
+using ledger::Row;
+
+// The ledger's sums as the kernel reads them, and the order of the nodes' names. Follows the ledger by its change log.
+class Columns {
+public:
+    // Catches up with the ledger.
+    void follow(const Ledger& ledger);
+
+    size_t blocks() const { return cpu_used_.size() / kBlock; }
+    RowColumns rows() const;
+    // What is free of a resource other than cpu, memory and pods, rounded up; made at the first call.
+    const std::vector<float>& free_of(model::ResourceId id, const Ledger& ledger);
+
+    Row row_of(Key key) const { return row_at_rank_[kMaxRank - (key & kMaxRank)]; }
+    uint32_t reversed_rank(Row row) const { return reversed_rank_[row]; }
+
+    // Rows that the float formulas do not cover (no cpu or no memory at all): infeasible to the kernel.
+    const absl::flat_hash_set<Row>& odd() const { return odd_; }
+    // Whether an amount is negative, or too many rows: then only the plain evaluation is right.
+    bool beyond() const { return beyond_; }
+
+private:
+    void resize(size_t rows);
+    void rank_names(const Ledger& ledger);
+    void refresh_all(const Ledger& ledger);
+    void refresh(const Ledger& ledger, Row row);
+
+    uint64_t sequence_ = 0;
+    uint64_t member_epoch_ = UINT64_MAX;
+    std::vector<float> cpu_used_, memory_used_, cpu_scored_, memory_scored_, cpu_per_, memory_per_, free_pods_;
+    std::vector<uint32_t> reversed_rank_;
+    std::vector<Row> row_at_rank_;
+    absl::flat_hash_set<Row> odd_;
+    absl::flat_hash_map<uint16_t, std::vector<float>> others_;
+    bool beyond_ = false;
+};
+
+}  // namespace berth::sched::fast

@@ -1,0 +1,288 @@
+#include "sched/fast/decider.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "sched/points.h"
+
+namespace berth::sched::fast {
+namespace {
+
+constexpr size_t kMaxTreeBytes = 64 << 20;
+constexpr size_t kMaxClasses = 20'000;
+constexpr size_t kMaxStatics = 256;
+
+bool is_column(model::ResourceId id) {
+    return id == model::kCpu || id == model::kMemory || id == model::kPods;
+}
+
+RowUse use_of(const ledger::Column* cpu, const ledger::Column* memory, Row row) {
+    return {cpu ? cpu->allocatable[row] : 0, cpu ? cpu->used[row] : 0, memory ? memory->allocatable[row] : 0,
+            memory ? memory->used[row] : 0};
+}
+
+// Computing one row costs about as much as a hundred in a fill.
+bool worth_replaying(uint64_t changed, size_t rows) {
+    return changed <= std::max<uint64_t>(32, rows / 120);
+}
+
+}  // namespace
+
+Row Decider::choose(const Ask& ask, const Ledger& ledger) {
+    if (const auto rows = named_rows(*ask.spec, ledger)) {
+        ++counts_.named;
+        return best_among(ask, ledger, *rows);
+    }
+    columns_.follow(ledger);
+    if (plain(ask)) {
+        ++counts_.plain;
+        return decide(ask, ledger, profile_).chosen;
+    }
+    Class& c = class_of(ask.pod ? ask.pod->spec : ask.reservation->spec);
+    std::vector<MaxTree>& trees = trees_of(c, ledger);
+    if (trees.empty()) return ledger::kNoRow;
+    if (reaches_far(ask, ledger)) {
+        ++counts_.far;
+        return choose_far(c, ask, ledger, trees);
+    }
+    const Key key = best(c, ledger, trees);
+    return key == 0 ? ledger::kNoRow : columns_.row_of(key);
+}
+
+// Row by row; for a few rows.
+Row Decider::best_among(const Ask& ask, const Ledger& ledger, std::span<const Row> rows) const {
+    std::vector<Row> feasible;
+    for (const Row row : rows) {
+        if (filter(ask, ledger, profile_, row, row + 1).open(row)) feasible.push_back(row);
+    }
+    return best_of(ask, ledger, profile_, feasible);
+}
+
+bool Decider::plain(const Ask& ask) const {
+    const auto* owner = ask.pod ? ask.pod->spec.get() : ask.reservation ? ask.reservation->spec.get() : nullptr;
+    return !terms_.usable || columns_.beyond() || !ask.credits.empty() || ask.spec != owner;
+}
+
+bool Decider::reaches_far(const Ask& ask, const Ledger& ledger) const {
+    return std::any_of(terms_.far_filters.begin(), terms_.far_filters.end(),
+                       [&](const auto* filter) { return filter->concerns(ask, ledger); }) ||
+           std::any_of(terms_.far_scorers.begin(), terms_.far_scorers.end(),
+                       [&](const auto& weighted) { return weighted.scorer->concerns(ask, ledger); });
+}
+
+// ---- classes
+
+Decider::Class& Decider::class_of(const std::shared_ptr<const model::PodSpec>& spec) {
+    Class* found = nullptr;
+    if (const auto same = classes_.find(spec.get()); same != classes_.end()) {
+        found = same->second.get();
+    } else if (const auto equal = by_spec_.find(*spec); equal != by_spec_.end()) {
+        found = *equal;
+    } else {
+        if (classes_.size() >= kMaxClasses || tree_bytes_ > kMaxTreeBytes) forget_old();
+        auto made = new_class(spec);
+        found = made.get();
+        by_spec_.insert(found);
+        classes_.emplace(spec.get(), std::move(made));
+    }
+    found->last_use = ++uses_;
+    return *found;
+}
+
+std::unique_ptr<Decider::Class> Decider::new_class(const std::shared_ptr<const model::PodSpec>& spec) const {
+    auto made = std::make_unique<Class>();
+    made->spec = spec;
+    made->hash = spec->hash();
+    constexpr float kNoLimit = std::numeric_limits<float>::max();
+    ClassNumbers& n = made->numbers;
+    n.cpu_limit = n.memory_limit = kNoLimit;
+    spec->requests.for_each([&](model::ResourceId id, int64_t amount) {
+        if (amount <= 0) return;
+        made->wants.push_back({id, amount});
+        if (id == model::kCpu) n.cpu_limit = 100 + kSlack;
+        if (id == model::kMemory) n.memory_limit = 100 + kSlack;
+    });
+    const int64_t cpu = spec->requests.get(model::kCpu);
+    const int64_t memory = spec->requests.get(model::kMemory);
+    n.cpu = static_cast<float>(cpu);
+    n.memory = static_cast<float>(memory);
+    n.cpu_scored = static_cast<float>(spec->scoring_cpu_milli);
+    n.memory_scored = static_cast<float>(spec->scoring_memory);
+    const int64_t pods = spec->requests.get(model::kPods);
+    n.pods = pods > 0 ? static_cast<float>(std::min<int64_t>(pods, 1 << 20)) : -kNoLimit;
+    n.least_weight = static_cast<int32_t>(terms_.least_weight);
+    n.balanced_weight = cpu == 0 && memory == 0 ? 0 : static_cast<int32_t>(terms_.balanced_weight);
+    return made;
+}
+
+// Forgets the half that was used least recently.
+void Decider::forget_old() {
+    std::vector<uint64_t> uses;
+    for (const auto& [spec, c] : classes_) uses.push_back(c->last_use);
+    const auto middle = uses.begin() + static_cast<std::ptrdiff_t>(uses.size() / 2);
+    std::nth_element(uses.begin(), middle, uses.end());
+    absl::erase_if(classes_, [&, oldest = *middle](const auto& entry) {
+        if (entry.second->last_use >= oldest) return false;
+        for (const auto& tree : entry.second->trees) tree_bytes_ -= tree.bytes();
+        by_spec_.erase(entry.second.get());
+        return true;
+    });
+}
+
+std::shared_ptr<const Statics> Decider::statics_for(const model::PodSpec& spec, const Ledger& ledger) {
+    if (statics_.size() >= kMaxStatics) statics_.clear();
+    auto& found = statics_[constraints_of(spec, ledger)];
+    if (!found || found->epoch != ledger.changes().static_epoch()) {
+        found = statics_of(constraints_of(spec, ledger), ledger, terms_);
+    }
+    return found;
+}
+
+// ---- keys
+
+std::vector<MaxTree>& Decider::trees_of(Class& c, const Ledger& ledger) {
+    const auto& changes = ledger.changes();
+    const bool fresh = !c.statics || c.statics->epoch != changes.static_epoch();
+    if (fresh) c.statics = statics_for(*c.spec, ledger);
+    if (++c.uses == 1) {
+        fill(c, ledger, passing_);
+        return passing_;
+    }
+    const uint64_t behind = changes.sequence() - c.sequence;
+    if (fresh || c.trees.empty() || !changes.remembers(c.sequence) || !worth_replaying(behind, ledger.rows())) {
+        for (const auto& tree : c.trees) tree_bytes_ -= tree.bytes();
+        fill(c, ledger, c.trees);
+        for (const auto& tree : c.trees) tree_bytes_ += tree.bytes();
+    } else {
+        ++counts_.replays;
+        changes.replay(c.sequence, [&](Row row) {
+            if (c.statics->base[row] != 0) set(c, row, exact(c, ledger, row), c.trees);
+        });
+    }
+    c.sequence = changes.sequence();
+    return c.trees;
+}
+
+void Decider::fill(const Class& c, const Ledger& ledger, std::vector<MaxTree>& trees) {
+    ++counts_.fills;
+    const size_t groups = c.statics->groups.size();
+    trees.resize(groups);
+    if (groups == 0) return;
+    const uint16_t* base = base_of(c, ledger);
+    if (groups == 1) {
+        trees[0].resize(c.statics->base.size());
+        upper_keys(columns_.rows(), c.numbers, base, columns_.blocks(), trees[0].keys(), trees[0].block_tops());
+        trees[0].filled();
+    } else {
+        fill_groups(c, base, trees);
+    }
+    for (const Row row : columns_.odd()) {
+        if (c.statics->base[row] != 0) set(c, row, exact(c, ledger, row), trees);
+    }
+}
+
+void Decider::fill_groups(const Class& c, const uint16_t* base, std::vector<MaxTree>& trees) {
+    keys_.resize(c.statics->base.size());
+    tops_.resize(columns_.blocks());
+    upper_keys(columns_.rows(), c.numbers, base, columns_.blocks(), keys_.data(), tops_.data());
+    for (size_t i = 0; i < trees.size(); ++i) {
+        trees[i].resize(c.statics->group_size[i]);
+        trees[i].clear_keys();
+    }
+    for (Row row = 0; row < c.statics->group.size(); ++row) {
+        if (c.statics->base[row] != 0) trees[c.statics->group[row]].keys()[c.statics->place[row]] = keys_[row];
+    }
+    for (auto& tree : trees) tree.keys_filled();
+}
+
+// The statics' own, or a copy without the rows that are short of a resource that has no column in the kernel.
+const uint16_t* Decider::base_of(const Class& c, const Ledger& ledger) {
+    bool copied = false;
+    for (const auto& want : c.wants) {
+        if (is_column(want.id)) continue;
+        if (!copied) base_ = c.statics->base;
+        copied = true;
+        const float asked = std::nextafter(static_cast<float>(want.amount), 0.0f);
+        strike_short(columns_.free_of(want.id, ledger).data(), asked, columns_.blocks(), base_.data());
+    }
+    return copied ? base_.data() : c.statics->base.data();
+}
+
+void Decider::set(const Class& c, Row row, Key key, std::vector<MaxTree>& trees) const {
+    if (c.statics->group.empty()) {
+        trees[0].set(row, key);
+    } else {
+        trees[c.statics->group[row]].set(c.statics->place[row], key);
+    }
+}
+
+Key Decider::exact(const Class& c, const Ledger& ledger, Row row) const {
+    const uint16_t base = c.statics->base[row];
+    if (base == 0) return 0;
+    for (const auto& want : c.wants) {
+        if (want.amount > ledger.free(row, want.id)) return 0;
+    }
+    if (terms_.ports && !c.spec->ports.empty() && ledger.at(row).ports.clashes(c.spec->ports)) return 0;
+    const auto* cpu = ledger.column(model::kCpu);
+    const auto* memory = ledger.column(model::kMemory);
+    const RowUse real = use_of(cpu, memory, row);
+    int64_t score = base;
+    if (terms_.least_weight != 0) {
+        const RowUse scored{real.cpu_allocatable, ledger.scoring_cpu()[row], real.memory_allocatable,
+                            ledger.scoring_memory()[row]};
+        score +=
+            terms_.least_weight * least_allocated_points(scored, c.spec->scoring_cpu_milli, c.spec->scoring_memory);
+    }
+    if (c.numbers.balanced_weight != 0) {
+        score += c.numbers.balanced_weight *
+                 balanced_points(real, c.spec->requests.get(model::kCpu), c.spec->requests.get(model::kMemory));
+    }
+    return static_cast<Key>(score) << kRankBits | columns_.reversed_rank(row);
+}
+
+// Lowers the group's top until it is exact.
+Key Decider::true_top(const Class& c, const Ledger& ledger, std::vector<MaxTree>& trees, size_t group) {
+    while (true) {
+        const Key top = trees[group].top();
+        if (top == 0) return 0;
+        const Row row = columns_.row_of(top);
+        const Key key = exact(c, ledger, row);
+        if (key == top) return top;
+        ++counts_.lowered;
+        set(c, row, key, trees);
+    }
+}
+
+// Within a group the highest key is best. Between groups what the scaled scorers give is added: it depends on the
+// highest raw values among the groups that have a feasible row.
+Key Decider::best(const Class& c, const Ledger& ledger, std::vector<MaxTree>& trees) {
+    if (trees.size() == 1) return true_top(c, ledger, trees, 0);
+    tops_.resize(trees.size());
+    std::vector<int64_t> highest(terms_.scaled.size(), std::numeric_limits<int64_t>::min());
+    for (size_t i = 0; i < trees.size(); ++i) {
+        tops_[i] = true_top(c, ledger, trees, i);
+        if (tops_[i] == 0) continue;
+        for (size_t term = 0; term < highest.size(); ++term) {
+            highest[term] = std::max(highest[term], c.statics->groups[i][term]);
+        }
+    }
+    std::pair<int64_t, Key> best_total{-1, 0};
+    Key best_key = 0;
+    for (size_t i = 0; i < trees.size(); ++i) {
+        if (tops_[i] == 0) continue;
+        int64_t total = tops_[i] >> kRankBits;
+        for (size_t term = 0; term < highest.size(); ++term) {
+            const auto& [scorer, weight] = terms_.scaled[term];
+            total +=
+                weight * scaled(c.statics->groups[i][term], highest[term], scorer->scaling() == Scaling::ByMaxReversed);
+        }
+        const std::pair<int64_t, Key> here{total, tops_[i] & kMaxRank};
+        if (here <= best_total) continue;
+        best_total = here;
+        best_key = tops_[i];
+    }
+    return best_key;
+}
+
+}  // namespace berth::sched::fast

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
+
+#include <memory>
+#include <vector>
+
+#include "sched/decide.h"
+#include "sched/fast/columns.h"
+#include "sched/fast/max_tree.h"
+#include "sched/fast/statics.h"
+
+namespace berth::sched::fast {
+
+// Answers as decide() does, from memory of earlier asks. Equal specs are a class; a class keeps its rows' keys in trees
+// and catches up with the ledger by the change log. Keys may be too high after a fill (never too low), so the top is
+// computed exactly before it is believed, and lowered if it was wrong. For asks that concern plugins with a longer
+// reach (spread, pod affinity) those plugins run over the rows that are left. Belongs to one ledger and one thread.
+// Memory is bounded: the classes used least recently are forgotten.
+class Decider {
+public:
+    explicit Decider(const Profile& profile) : profile_(profile), terms_(terms_of(profile)) {}
+
+    // Always equals decide(ask, ledger, profile).chosen.
+    Row choose(const Ask& ask, const Ledger& ledger);
+
+    // How asks were answered so far.
+    struct Counts {
+        uint64_t plain = 0;    // by decide()
+        uint64_t far = 0;      // with plugins of a longer reach
+        uint64_t named = 0;    // row by row: the spec names its nodes
+        uint64_t fills = 0;    // all keys of a class computed anew
+        uint64_t replays = 0;  // only changed rows
+        uint64_t lowered = 0;  // keys that were too high
+    };
+    const Counts& counts() const { return counts_; }
+
+private:
+    struct Want {
+        model::ResourceId id;
+        int64_t amount;
+    };
+    struct Class {
+        std::shared_ptr<const model::PodSpec> spec;
+        size_t hash = 0;
+        std::vector<Want> wants;
+        ClassNumbers numbers;
+        std::shared_ptr<const Statics> statics;
+        std::vector<MaxTree> trees;  // one a group; none before the class is used a second time
+        uint64_t sequence = 0;       // of the ledger, that the trees stand for
+        uint64_t last_use = 0;
+        uint32_t uses = 0;
+    };
+    struct BySpec {
+        using is_transparent = void;
+        size_t operator()(const Class* c) const { return c->hash; }
+        size_t operator()(const model::PodSpec& spec) const { return spec.hash(); }
+        bool operator()(const Class* a, const Class* b) const { return a == b; }
+        bool operator()(const Class* a, const model::PodSpec& b) const { return *a->spec == b; }
+    };
+    struct ByConstraints {
+        size_t operator()(const model::PodSpec& spec) const { return spec.hash(); }
+    };
+
+    Row best_among(const Ask& ask, const Ledger& ledger, std::span<const Row> rows) const;
+    bool plain(const Ask& ask) const;
+    bool reaches_far(const Ask& ask, const Ledger& ledger) const;
+    Class& class_of(const std::shared_ptr<const model::PodSpec>& spec);
+    std::unique_ptr<Class> new_class(const std::shared_ptr<const model::PodSpec>& spec) const;
+    std::shared_ptr<const Statics> statics_for(const model::PodSpec& spec, const Ledger& ledger);
+    std::vector<MaxTree>& trees_of(Class& c, const Ledger& ledger);
+    void fill(const Class& c, const Ledger& ledger, std::vector<MaxTree>& trees);
+    void fill_groups(const Class& c, const uint16_t* base, std::vector<MaxTree>& trees);
+    const uint16_t* base_of(const Class& c, const Ledger& ledger);
+    void set(const Class& c, Row row, Key key, std::vector<MaxTree>& trees) const;
+    Key exact(const Class& c, const Ledger& ledger, Row row) const;
+    Key true_top(const Class& c, const Ledger& ledger, std::vector<MaxTree>& trees, size_t group);
+    Key best(const Class& c, const Ledger& ledger, std::vector<MaxTree>& trees);
+    Row choose_far(const Class& c, const Ask& ask, const Ledger& ledger, std::vector<MaxTree>& trees);
+    std::vector<uint8_t> open_rows(const Class& c, const Ledger& ledger, const std::vector<MaxTree>& trees) const;
+    Key key_of(const Class& c, Row row, const std::vector<MaxTree>& trees) const;
+    void add_scaled(const Class& c, std::span<const Row> feasible, std::span<int64_t> extra) const;
+    Row best_with(const Class& c, const Ledger& ledger, std::vector<MaxTree>& trees, std::span<const Row> feasible,
+                  std::span<const int64_t> extra);
+    void forget_old();
+
+    const Profile& profile_;
+    Terms terms_;
+    Columns columns_;
+    Counts counts_;
+    absl::flat_hash_map<const model::PodSpec*, std::unique_ptr<Class>> classes_;
+    absl::flat_hash_set<Class*, BySpec, BySpec> by_spec_;
+    absl::flat_hash_map<model::PodSpec, std::shared_ptr<const Statics>, ByConstraints> statics_;
+    std::vector<MaxTree> passing_;  // for classes used once
+    std::vector<uint16_t> base_;    // scratch
+    std::vector<Key> keys_;         // scratch
+    std::vector<Key> tops_;         // scratch
+    uint64_t uses_ = 0;
+    size_t tree_bytes_ = 0;
+};
+
+}  // namespace berth::sched::fast
