@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -184,7 +185,7 @@ def applies(k):
     see(k("apply", "-f", "-", stdin=RESERVATION % k.ns), "configured")
     see(k("apply", "--server-side", "-f", "-", stdin=MAP % ("ap", "x"), code=1), "server-side apply is not served")
     if k.version >= (1, 25):
-        see(k("apply", "-f", "-", stdin=MAP.replace("data", "dada") % ("typo", "x"), code=1), 'unknown field "dada"')
+        see(k("apply", "-f", "-", stdin=MAP.replace("\ndata", "\ndada") % ("typo", "x"), code=1), 'unknown field "dada"')
 
 
 def changes(k):
@@ -285,7 +286,7 @@ def nodes(k):
     see(k("get", "pod", "drained"), r"^drained +1/1 +Running +0 ")
     see(k("logs", "drained"), "container main started")
     see(k("describe", "node", node), r"^Name: +%s$" % node, r"drained +100m \(2%\)")
-    see(k("top", "node", node), r"^%s +100m +2% +64Mi" % node)
+    see(k("top", "node", node), r"^%s +100m +2%% +64Mi" % node)
     see(k("top", "pod", "drained"), r"^drained +100m +64Mi")
     see(k("taint", "node", node, "key=value:NoSchedule"), "tainted")
     see(k("taint", "node", node, "key-"), "untainted")
@@ -311,9 +312,10 @@ def nodes(k):
 
 
 def events(k):
+    uid = k("get", "pod", "web", "-o", "jsonpath={.metadata.uid}")
     k.server.ask("POST", "/api/v1/namespaces/%s/events" % k.ns, {
         "metadata": {"name": "e1"}, "reason": "Hello", "message": "from the test", "type": "Normal",
-        "involvedObject": {"kind": "Pod", "name": "web", "namespace": k.ns}, "count": 1,
+        "involvedObject": {"kind": "Pod", "name": "web", "namespace": k.ns, "uid": uid}, "count": 1,
         "firstTimestamp": "2026-01-01T00:00:00Z", "lastTimestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())})
     see(k("get", "events"), r"Normal +Hello +pod/web +from the test")
     see(k("describe", "pod", "web"), "from the test")
@@ -345,6 +347,7 @@ def run(server, version, binary):
 
 
 def main():
+    signal.alarm(500)  # whatever hangs, the test does not
     berth, build = sys.argv[1], sys.argv[2]
     found = find_kubectls(build)
     wanted = sys.argv[3:]
@@ -355,8 +358,11 @@ def main():
         return 0
     print("kubectl versions:", ", ".join("%d.%d" % version for version, _ in found), flush=True)
     server = Server(berth)
-    failures = sum(run(server, version, binary) for version, binary in found)
-    code = server.stop()
+    failures = 1
+    try:
+        failures = sum(run(server, version, binary) for version, binary in found)
+    finally:
+        code = server.stop()
     if code != 0:
         print("FAILED: the server ended with %d after SIGTERM" % code)
         failures += 1
