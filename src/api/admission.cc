@@ -21,13 +21,13 @@ Status check_object_metadata(Entry& entry) {
 // The order matters: what adds comes before what checks.
 constexpr std::array kSteps{
     &guard_allocations,     &settle_namespace, &settle_pod, &settle_priority,      &settle_service,    &settle_claim,
-    &check_object_metadata, &check_immutable,  &check_pod,  &check_priority_class, &check_reservation,
+    &check_object_metadata, &check_rules,      &check_pod,  &check_priority_class, &check_reservation,
 };
 
 }  // namespace
 
 bool is_kind(const Entry& entry, std::string_view group, std::string_view plural) {
-    return entry.call.stored_group() == group && entry.call.kind->plural == plural;
+    return entry.call.stored().group == group && entry.call.kind->plural == plural;
 }
 
 Error invalid_entry(const Entry& entry, std::vector<base::Cause> causes) {

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <array>
 #include <set>
 
 #include "api/admission_steps.h"
@@ -8,46 +7,11 @@
 #include "api/wire.h"
 #include "base/json_view.h"
 #include "model/kinds/path.h"
+#include "model/kinds/validate.h"
 #include "model/reservation.h"
 
 namespace berth::api {
 namespace {
-
-struct FixedField {
-    std::string_view group;
-    std::string_view plural;
-    std::string_view path;
-    bool may_be_filled = false;  // from nothing to something is allowed
-};
-
-// What cannot change after creation.
-constexpr std::array kFixedFields{
-    FixedField{"apps", "deployments", ".spec.selector"},
-    FixedField{"apps", "replicasets", ".spec.selector"},
-    FixedField{"apps", "daemonsets", ".spec.selector"},
-    FixedField{"apps", "statefulsets", ".spec.selector"},
-    FixedField{"apps", "statefulsets", ".spec.serviceName"},
-    FixedField{"apps", "statefulsets", ".spec.podManagementPolicy"},
-    FixedField{"apps", "statefulsets", ".spec.volumeClaimTemplates"},
-    FixedField{"batch", "jobs", ".spec.selector"},
-    FixedField{"batch", "jobs", ".spec.template"},
-    FixedField{"batch", "jobs", ".spec.completionMode"},
-    FixedField{"", "services", ".spec.clusterIP", true},
-    FixedField{"", "secrets", ".type"},
-    FixedField{"", "persistentvolumeclaims", ".spec.accessModes"},
-    FixedField{"", "persistentvolumeclaims", ".spec.selector"},
-    FixedField{"", "persistentvolumeclaims", ".spec.volumeMode", true},
-    FixedField{"", "persistentvolumeclaims", ".spec.volumeName", true},
-    FixedField{"", "persistentvolumeclaims", ".spec.storageClassName", true},
-    FixedField{"scheduling.k8s.io", "priorityclasses", ".value"},
-    FixedField{"scheduling.k8s.io", "priorityclasses", ".preemptionPolicy"},
-    FixedField{"storage.k8s.io", "storageclasses", ".provisioner"},
-    FixedField{"storage.k8s.io", "storageclasses", ".parameters"},
-    FixedField{"storage.k8s.io", "storageclasses", ".reclaimPolicy"},
-    FixedField{"storage.k8s.io", "storageclasses", ".volumeBindingMode"},
-    FixedField{"rbac.authorization.k8s.io", "rolebindings", ".roleRef"},
-    FixedField{"rbac.authorization.k8s.io", "clusterrolebindings", ".roleRef"},
-};
 
 bool same(const Json* a, const Json* b) {
     return a == nullptr || b == nullptr ? a == b : *a == *b;
@@ -55,17 +19,6 @@ bool same(const Json* a, const Json* b) {
 
 bool may_allocate(const Identity& who) {
     return who.in(kSchedulers) || who.in(kControllers);
-}
-
-Status check_sealed(const Entry& entry) {
-    if (!is_kind(entry, "", "configmaps") && !is_kind(entry, "", "secrets")) return {};
-    if (!model::bool_at(*entry.before, ".immutable")) return {};
-    for (const auto* field : {".immutable", ".data", ".binaryData"}) {
-        if (same(model::at_path(*entry.before, field), model::at_path(entry.after, field))) continue;
-        return invalid_entry(entry,
-                             {forbidden_value(std::string(field + 1), "field is immutable when `immutable` is set")});
-    }
-    return {};
 }
 
 struct Taken {
@@ -163,19 +116,13 @@ Status settle_claim(Entry& entry) {
     return {};
 }
 
-Status check_immutable(Entry& entry) {
-    if (entry.before == nullptr) return {};
-    if (auto open = check_sealed(entry); !open) return open;
-    for (const auto& field : kFixedFields) {
-        if (!is_kind(entry, field.group, field.plural)) continue;
-        const Json* old = model::at_path(*entry.before, field.path);
-        const Json* now = model::at_path(entry.after, field.path);
-        if (same(old, now) || (old == nullptr && field.may_be_filled)) continue;
-        const std::string value = now != nullptr ? base::to_text(*now) : "null";
-        return invalid_entry(entry, {{"FieldValueInvalid", fmt::format("Invalid value: {}: field is immutable", value),
-                                      std::string(field.path.substr(1))}});
-    }
-    return {};
+Status check_rules(Entry& entry) {
+    if (entry.call.subresource == "status") return {};
+    const model::Kind& kind = entry.call.stored();
+    auto causes = model::validate(entry.after, kind);
+    if (causes.empty() && entry.before != nullptr) causes = model::validate_update(*entry.before, entry.after, kind);
+    if (causes.empty()) return {};
+    return invalid_entry(entry, std::move(causes));
 }
 
 Status check_reservation(Entry& entry) {

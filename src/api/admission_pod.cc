@@ -1,16 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "api/admission_steps.h"
 #include "api/meta.h"
-#include "api/wire.h"
-#include "base/json_view.h"
 #include "model/kinds/path.h"
-#include "model/names.h"
-#include "model/pod.h"
-#include "model/quantity.h"
 
 namespace berth::api {
 namespace {
@@ -47,58 +41,6 @@ void add_node_tolerations(JsonObject& spec) {
         list.as_array().emplace_back(
             JsonObject{{"key", key}, {"operator", "Exists"}, {"effect", "NoExecute"}, {"tolerationSeconds", 300}});
     }
-}
-
-void check_amounts(const Json& container, const std::string& path, std::vector<base::Cause>& causes) {
-    for (const auto* part : {"requests", "limits"}) {
-        for (const auto& [name, value] : model::members_at(container, fmt::format(".resources.{}", part))) {
-            const std::string field = fmt::format("{}.resources.{}[{}]", path, part, std::string_view(name));
-            const auto amount = value.is_string() ? Quantity::parse(value.as_string()) : Quantity();
-            if (amount && amount->is_negative()) {
-                causes.push_back(invalid_value(field, amount->text(), "must be greater than or equal to 0"));
-            }
-            if (std::string_view(part) == "limits") continue;
-            auto limit = Quantity::parse(base::find_string(container, {"resources", "limits", name}));
-            if (amount && limit && *amount > *limit) {
-                causes.push_back(invalid_value(path + ".resources.requests", amount->text(),
-                                               fmt::format("must be less than or equal to {} limit of {}",
-                                                           std::string_view(name), limit->text())));
-            }
-        }
-    }
-}
-
-void check_containers(const Json& pod, std::string_view list, std::set<std::string>& names,
-                      std::vector<base::Cause>& causes) {
-    const auto& containers = model::list_at(pod, fmt::format(".spec.{}", list));
-    for (size_t i = 0; i < containers.size(); ++i) {
-        const std::string path = fmt::format("spec.{}[{}]", list, i);
-        const std::string name(model::string_at(containers[i], ".name"));
-        if (name.empty())
-            causes.push_back(required_value(path + ".name"));
-        else if (auto fault = model::dns1123_label_fault(name))
-            causes.push_back(invalid_value(path + ".name", name, *fault));
-        else if (!names.insert(name).second) {
-            causes.push_back({"FieldValueDuplicate", fmt::format("Duplicate value: \"{}\"", name), path + ".name"});
-        }
-        if (model::string_at(containers[i], ".image").empty()) causes.push_back(required_value(path + ".image"));
-        check_amounts(containers[i], path, causes);
-    }
-}
-
-// What the scheduler could not read is refused here, with the field's path.
-void check_readable(const Json& pod, std::vector<base::Cause>& causes) {
-    thread_local base::JsonParser parser;
-    const std::string text = base::to_text(pod);
-    auto view = parser.parse(text);
-    if (!view) return;
-    auto read = model::read_pod(*view);
-    if (read) return;
-    const std::string& message = read.error().message;
-    const auto colon = message.find(": ");
-    causes.push_back({"FieldValueInvalid",
-                      "Invalid value: " + (colon == std::string::npos ? message : message.substr(colon + 2)),
-                      colon == std::string::npos ? "spec" : message.substr(0, colon)});
 }
 
 // The parts of a spec that an update may change, made equal to the old ones.
@@ -170,15 +112,8 @@ Status settle_pod(Entry& entry) {
 }
 
 Status check_pod(Entry& entry) {
-    if (!is_kind(entry, "", "pods")) return {};
-    if (entry.before != nullptr) return check_pod_update(entry);
-    std::vector<base::Cause> causes;
-    std::set<std::string> names;
-    if (model::list_at(entry.after, ".spec.containers").empty()) causes.push_back(required_value("spec.containers"));
-    for (const auto* list : {"containers", "initContainers"}) check_containers(entry.after, list, names, causes);
-    if (causes.empty()) check_readable(entry.after, causes);
-    if (causes.empty()) return {};
-    return invalid_entry(entry, std::move(causes));
+    if (!is_kind(entry, "", "pods") || entry.before == nullptr) return {};
+    return check_pod_update(entry);
 }
 
 }  // namespace berth::api

@@ -20,7 +20,9 @@ Status settle_priority(Entry& entry);
 // Cluster IP and node ports.
 Status settle_service(Entry& entry);
 Status settle_claim(Entry& entry);
-Status check_immutable(Entry& entry);
+// The table of what Kubernetes refuses.
+Status check_rules(Entry& entry);
+// What of a pod may change.
 Status check_pod(Entry& entry);
 Status check_priority_class(Entry& entry);
 Status check_reservation(Entry& entry);

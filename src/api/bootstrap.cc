@@ -57,16 +57,10 @@ std::vector<First> first_objects(const BootstrapFacts& facts) {
     return out;
 }
 
-std::shared_ptr<Call> create_call(Desk& desk, const First& first) {
-    auto call = std::make_shared<Call>();
-    call->who = {"system:apiserver", {std::string(kMasters)}};
-    call->verb = Verb::Create;
-    call->table = desk.kinds();
-    call->kind = call->table->find(first.group, first.version, first.plural);
-    CHECK(call->kind != nullptr);
-    call->ns = first.ns;
-    call->body.bytes = base::to_text(first.object);
-    return call;
+CallPtr create_call(const Desk& desk, const First& first) {
+    return std::make_shared<const Call>(make_call(desk, {"system:apiserver", {std::string(kMasters)}}, Verb::Create,
+                                                  {first.group, first.version, first.plural}, first.ns, "",
+                                                  {base::to_text(first.object), ""}));
 }
 
 // The newest of the times an event carries.

@@ -128,12 +128,15 @@ std::string store_kind(std::string_view group, std::string_view plural) {
     return group.empty() ? std::string(plural) : fmt::format("{}/{}", group, plural);
 }
 
-const std::string& Call::stored_group() const {
-    return kind->stored_kind.empty() ? kind->group : kind->stored_group;
+const model::Kind& Call::stored() const {
+    if (kind->stored_kind.empty()) return *kind;
+    const model::Kind* other = table->find(kind->stored_group, kind->stored_version, kind->plural);
+    CHECK(other != nullptr);
+    return *other;
 }
 
 store::Key Call::key() const {
-    return {store_kind(stored_group(), kind->plural), ns, name};
+    return {store_kind(stored().group, kind->plural), ns, name};
 }
 
 std::string Call::resource() const {

@@ -69,10 +69,10 @@ struct Call {
     CallOptions options;
     Body body;
 
-    store::Key key() const;                   // of the object, in its stored kind
-    std::string resource() const;             // "deployments.apps"
-    Subject subject() const;                  // for errors
-    const std::string& stored_group() const;  // of the kind that is stored (kinds may be views of another)
+    store::Key key() const;             // of the object, in its stored kind
+    std::string resource() const;       // "deployments.apps"
+    Subject subject() const;            // for errors
+    const model::Kind& stored() const;  // the kind that is stored: kinds may be views of another
 };
 
 // What came of it. A read or write has a record; a delete that is done has none and is a success; other answers (Scale,

@@ -46,13 +46,35 @@ Result<Json> decode_document(const Call& call, const Body& body) {
     return parsed;
 }
 
-Result<Decoded> check_object(const Call& call, const model::Kind& kind, Json object) {
+namespace {
+
+// apiVersion and kind are those of the URL, or are taken from it.
+Status match_kind(const model::Kind& kind, Json& object) {
     if (!object.is_object()) return base::bad_request("the request body is not an object");
+    const auto match = [&](const char* field, const std::string& expected) -> Status {
+        const Json* found = object.as_object().if_contains(field);
+        if (found == nullptr || found->is_null() || *found == Json("")) {
+            object.as_object()[field] = expected;
+        } else if (*found != Json(expected)) {
+            return base::bad_request(fmt::format("the {} in the data ({}) does not match the expected {} ({})", field,
+                                                 base::to_text(*found), field, expected));
+        }
+        return {};
+    };
+    if (auto matched = match("apiVersion", kind.api_version()); !matched) return matched;
+    return match("kind", kind.kind);
+}
+
+}  // namespace
+
+Result<Decoded> check_object(const Call& call, const model::Kind& kind, Json object) {
+    if (auto matched = match_kind(kind, object); !matched) return matched.error();
     Decoded out{std::move(object)};
     if (kind.type != nullptr) {
         auto complaints = TRY(model::check_fields(out.object, *kind.type));
-        if (!complaints.empty() && call.options.validation == FieldValidation::Strict)
+        if (!complaints.empty() && call.options.validation == FieldValidation::Strict) {
             return model::strict_error(complaints);
+        }
         if (call.options.validation == FieldValidation::Warn) out.warnings = std::move(complaints);
         model::apply_defaults(out.object, kind);
     }
@@ -61,22 +83,7 @@ Result<Decoded> check_object(const Call& call, const model::Kind& kind, Json obj
 }
 
 Result<Decoded> decode_object(const Call& call, const model::Kind& kind) {
-    Json object = TRY(decode_document(call, call.body));
-    if (!object.is_object()) return base::bad_request("the request body is not an object");
-    auto& members = object.as_object();
-    const auto word = [&](const char* field, const std::string& expected) -> Status {
-        const std::string found(base::find_string(object, {field}));
-        if (found.empty())
-            members[field] = expected;
-        else if (found != expected) {
-            return base::bad_request(fmt::format("the {} in the data ({}) does not match the expected {} ({})", field,
-                                                 found, field, expected));
-        }
-        return {};
-    };
-    if (auto matched = word("apiVersion", kind.api_version()); !matched) return matched.error();
-    if (auto matched = word("kind", kind.kind); !matched) return matched.error();
-    return check_object(call, kind, std::move(object));
+    return check_object(call, kind, TRY(decode_document(call, call.body)));
 }
 
 Status read_delete_options(const Json& document, CallOptions& options) {

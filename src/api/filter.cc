@@ -9,6 +9,7 @@ namespace berth::api {
 namespace {
 
 constexpr size_t kCachedFacets = 4096;
+constexpr size_t kCachedBytes = 16u << 20;
 constexpr std::string_view kName = "metadata.name";
 constexpr std::string_view kNamespace = "metadata.namespace";
 
@@ -66,8 +67,12 @@ std::shared_ptr<const Facets> FacetCache::of(const model::Kind& kind, const stor
     }
     auto facets = std::make_shared<const Facets>(facets_of(kind, *record));
     const std::lock_guard lock(mutex_);
-    if (slots_.insert_or_assign(record.get(), Slot{record, &kind, facets}).second) order_.push_back(record.get());
-    if (order_.size() > kCachedFacets) {
+    if (slots_.insert_or_assign(record.get(), Slot{record, &kind, facets}).second) {
+        order_.push_back(record.get());
+        bytes_ += record->bytes->size();
+    }
+    while (order_.size() > kCachedFacets || bytes_ > kCachedBytes) {
+        bytes_ -= order_.front()->bytes->size();
         slots_.erase(order_.front());
         order_.pop_front();
     }

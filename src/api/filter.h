@@ -34,6 +34,7 @@ private:
     std::mutex mutex_;
     std::unordered_map<const store::Record*, Slot> slots_;
     std::deque<const store::Record*> order_;
+    size_t bytes_ = 0;  // of the records held
 };
 
 // The label and field selectors of a request.

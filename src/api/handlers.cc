@@ -37,6 +37,20 @@ bool is_pod_part(const Call& call) {
 
 }  // namespace
 
+Call make_call(const Desk& desk, Identity who, Verb verb, const ResourceName& resource, std::string ns,
+               std::string name, Body body) {
+    Call out;
+    out.who = std::move(who);
+    out.verb = verb;
+    out.table = desk.kinds();
+    out.kind = out.table->find(resource.group, resource.version, resource.plural);
+    CHECK(out.kind != nullptr);
+    out.ns = std::move(ns);
+    out.name = std::move(name);
+    out.body = std::move(body);
+    return out;
+}
+
 Status check_verb(const Call& call) {
     const auto verb = name_of(call.verb);
     if (call.subresource.empty()) {

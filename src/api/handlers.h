@@ -10,6 +10,17 @@ namespace berth::api {
 // authentication and authorization; everything else (defaults, admission, the guard) happens here.
 void perform(Desk& desk, CallPtr call, Done done);
 
+// A resource by the words of its URL.
+struct ResourceName {
+    std::string_view group;  // "" is core
+    std::string_view version;
+    std::string_view plural;
+};
+// A call of a component in this process, for Front::call(). The kind must be in the table. Body: JSON, or a patch with
+// its content type ("application/merge-patch+json").
+Call make_call(const Desk& desk, Identity who, Verb verb, const ResourceName& resource, std::string ns,
+               std::string name, Body body = {});
+
 // 404 or 405 when the kind or its subresource does not have the verb.
 Status check_verb(const Call& call);
 

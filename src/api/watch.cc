@@ -14,6 +14,7 @@ using store::EventPtr;
 using store::RecordPtr;
 
 constexpr size_t kCachedLines = 8192;
+constexpr size_t kCachedBytes = 16u << 20;
 constexpr size_t kPullBytes = 256u << 10;
 constexpr size_t kPollEvents = 256;
 constexpr size_t kListPage = 500;
@@ -252,11 +253,16 @@ EventCache::Line EventCache::find(const Id& id) {
 
 void EventCache::put(const Id& id, Line line) {
     const std::lock_guard lock(mutex_);
+    const size_t size = line->size();
     if (!lines_.emplace(id, std::move(line)).second) return;
     order_.push_back(id);
-    if (order_.size() <= kCachedLines) return;
-    lines_.erase(order_.front());
-    order_.pop_front();
+    bytes_ += size;
+    while (order_.size() > kCachedLines || bytes_ > kCachedBytes) {
+        const auto oldest = lines_.find(order_.front());
+        bytes_ -= oldest->second->size();
+        lines_.erase(oldest);
+        order_.pop_front();
+    }
 }
 
 Result<std::unique_ptr<Source>> open_watch(Desk& desk, WatchRoom& room, const Call& call, const Form& form) {

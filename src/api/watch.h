@@ -13,7 +13,7 @@
 
 namespace berth::api {
 
-// Events already written for the wire, shared by all watches of one form. Any thread.
+// The newest events as they go over the wire, shared by all watches of one form; 16 MiB at most. Any thread.
 class EventCache {
 public:
     struct Id {
@@ -35,6 +35,7 @@ private:
     std::mutex mutex_;
     std::unordered_map<Id, Line, Hash> lines_;
     std::deque<Id> order_;
+    size_t bytes_ = 0;
 };
 
 // What all watches share.

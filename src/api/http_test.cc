@@ -1,0 +1,154 @@
+#include "api/http.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace berth::api {
+namespace {
+
+// A client that reads until it has seen enough, or the server closes.
+class Client {
+public:
+    explicit Client(uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
+        const timeval patience{20, 0};
+        ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_port = htons(port);
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        EXPECT_EQ(::connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    }
+    ~Client() { ::close(fd_); }
+    Client(const Client&) = delete;
+    Client& operator=(const Client&) = delete;
+
+    void send(std::string_view text) {
+        while (!text.empty()) {
+            const ssize_t n = ::send(fd_, text.data(), text.size(), MSG_NOSIGNAL);
+            if (n <= 0) return;
+            text.remove_prefix(static_cast<size_t>(n));
+        }
+    }
+    std::string read_until(std::string_view end) {
+        std::string out;
+        char block[4096];
+        while (out.find(end) == std::string::npos) {
+            const ssize_t n = ::recv(fd_, block, sizeof(block), 0);
+            if (n <= 0) break;
+            out.append(block, static_cast<size_t>(n));
+        }
+        return out;
+    }
+    std::string read_all() { return read_until(std::string_view("\0never", 6)); }
+
+private:
+    int fd_;
+};
+
+class Ticker : public Source {
+public:
+    State pull(std::string& out) override {
+        if (stopped_) return State::Ended;
+        out += "tick\n";
+        return State::Waiting;
+    }
+    void stop() override { stopped_ = true; }
+
+private:
+    bool stopped_ = false;
+};
+
+void serve(Request request, Responder responder) {
+    if (request.path == "/stream") return responder.stream({}, std::make_unique<Ticker>());
+    if (request.path == "/drop") return;
+    Response out;
+    out.body = request.method + " " + request.path + " " + request.body + ".";
+    responder.respond(std::move(out));
+}
+
+struct Running {
+    explicit Running(HttpOptions options = {}) : server(quick(std::move(options)), serve) {
+        port = server.start().value();
+    }
+    static HttpOptions quick(HttpOptions options) {
+        options.threads = 1;
+        return options;
+    }
+    HttpServer server;
+    uint16_t port = 0;
+};
+
+TEST(Http, KeepsAConnectionForSeveralRequests) {
+    Running running;
+    Client client(running.port);
+    client.send("GET /a HTTP/1.1\r\nHost: x\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\n\r\n");
+    const auto text = client.read_until("GET /b .");
+    EXPECT_NE(text.find("GET /a ."), std::string::npos);
+    EXPECT_NE(text.find("GET /b ."), std::string::npos);
+}
+
+TEST(Http, ReadsChunkedBodiesAndContinues) {
+    Running running;
+    Client client(running.port);
+    client.send("POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n");
+    EXPECT_NE(client.read_until("100 Continue").find("100 Continue"), std::string::npos);
+    client.send("3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
+    EXPECT_NE(client.read_until("abcde.").find("POST /a abcde."), std::string::npos);
+}
+
+TEST(Http, RefusesWhatIsTooLarge) {
+    HttpOptions options;
+    options.max_body = 100;
+    options.max_headers = 1000;
+    options.max_url = 200;
+    Running running(options);
+    Client body(running.port);
+    body.send("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 101\r\n\r\n");
+    EXPECT_EQ(body.read_all().substr(0, 12), "HTTP/1.1 413");
+    Client headers(running.port);
+    headers.send("GET /a HTTP/1.1\r\nHost: x\r\nX: " + std::string(2000, 'x') + "\r\n\r\n");
+    EXPECT_EQ(headers.read_all().substr(0, 12), "HTTP/1.1 431");
+    Client url(running.port);
+    url.send("GET /" + std::string(300, 'a') + " HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_EQ(url.read_all().substr(0, 12), "HTTP/1.1 414");
+    Client garbage(running.port);
+    garbage.send("nonsense\r\n\r\n");
+    EXPECT_EQ(garbage.read_all().substr(0, 12), "HTTP/1.1 400");
+}
+
+TEST(Http, CutsOffWhoIsTooSlow) {
+    HttpOptions options;
+    options.header_seconds = 1;
+    options.body_grace_seconds = 1;
+    Running running(options);
+    Client headers(running.port);
+    headers.send("GET /a HTTP/1.1\r\nHo");
+    EXPECT_EQ(headers.read_all(), "");
+    Client body(running.port);
+    body.send("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 50000\r\n\r\nabc");
+    EXPECT_EQ(body.read_all(), "");
+}
+
+TEST(Http, AnUnansweredRequestIsAnError) {
+    Running running;
+    Client client(running.port);
+    client.send("GET /drop HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_EQ(client.read_until("answer").substr(0, 12), "HTTP/1.1 500");
+}
+
+TEST(Http, AStreamEndsCleanlyWhenTheServerStops) {
+    auto running = std::make_unique<Running>();
+    Client client(running->port);
+    client.send("GET /stream HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_NE(client.read_until("tick").find("Transfer-Encoding: chunked"), std::string::npos);
+    running->server.wake();
+    EXPECT_NE(client.read_until("tick").find("tick"), std::string::npos);
+    running->server.stop();
+    EXPECT_NE(client.read_all().find("0\r\n\r\n"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace berth::api
