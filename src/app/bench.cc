@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdio>
 
+#include "app/bench_api.h"
 #include "app/commands.h"
 #include "cli/command.h"
 
@@ -16,6 +17,7 @@ namespace {
 constexpr std::array kGroups{
     cli::core_workloads,
     cli::store_workloads,
+    api_workloads,
 };
 
 const cli::Workload* find_workload(std::string_view name) {
