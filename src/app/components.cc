@@ -1,9 +1,157 @@
 #include "app/components.h"
 
-namespace berth::app {
+#include <fmt/format.h>
 
-Result<std::vector<std::unique_ptr<Component>>> start_components(Server&, const UpOptions&) {
-    return std::vector<std::unique_ptr<Component>>{};
+#include <algorithm>
+#include <future>
+
+#include "api/call.h"
+#include "app/controllers_run.h"
+#include "app/local_link.h"
+#include "app/scheduler_run.h"
+#include "base/log.h"
+#include "cli/dump.h"
+#include "control/simulated.h"
+#include "sched/plugin.h"
+
+namespace berth::app {
+namespace {
+
+template <class Run>
+class Running final : public Component {
+public:
+    template <class... Args>
+    explicit Running(Args&&... args) : run_(std::forward<Args>(args)...) {}
+
+private:
+    Run run_;
+};
+
+// Sends and waits.
+Status send_now(link::Server& server, link::Request request) {
+    std::promise<Result<link::Reply>> promise;
+    auto answer = promise.get_future();
+    const std::string what = request.method + " " + request.path;
+    server.send(std::move(request), [&](Result<link::Reply> reply) { promise.set_value(std::move(reply)); });
+    const auto reply = answer.get();
+    if (!reply) return reply.error();
+    if (!reply->ok()) return Error{Reason::InternalError, fmt::format("{}: {}", what, reply->body)};
+    return {};
+}
+
+std::string collection_of(const model::Kind& kind, const std::string& ns) {
+    std::string path = kind.group.empty() ? "/api/" + kind.version : "/apis/" + kind.group + "/" + kind.version;
+    if (!ns.empty()) path += "/namespaces/" + ns;
+    return path + "/" + kind.plural;
+}
+
+// Creates an object with its status, unless one of its name exists.
+Status create_once(Server& server, link::Server& door, const Json& object) {
+    const auto kinds = server.desk().kinds();
+    const auto version = std::string(base::find_string(object, {"apiVersion"}));
+    const model::Kind* kind = kinds->of(version, base::find_string(object, {"kind"}));
+    if (!kind)
+        return base::bad_request(fmt::format("no such kind: {} {}", version, base::find_string(object, {"kind"})));
+    std::string ns(base::find_string(object, {"metadata", "namespace"}));
+    if (kind->namespaced && ns.empty()) ns = "default";
+    const std::string name(base::find_string(object, {"metadata", "name"}));
+    const std::string path = collection_of(*kind, ns);
+    const store::Key key{api::store_kind(kind->group, kind->plural), ns, name};
+    if (server.store().get(key)) return {};
+    TRY(send_now(door, {"POST", path, base::to_text(object)}));
+    const Json* status = base::find(object, {"status"});
+    if (!status || !kind->has_status()) return {};
+    const Json patch(JsonObject{{"status", *status}});
+    return send_now(door,
+                    {"PATCH", path + "/" + name + "/status", base::to_text(patch), "application/merge-patch+json"});
+}
+
+Result<control::SimulatedNode> node_template(const UpOptions& options) {
+    control::SimulatedNode node;
+    node.cpu = options.node_cpu;
+    node.memory = options.node_memory;
+    for (const auto& label : options.node_labels) {
+        const auto equals = label.find('=');
+        if (equals == std::string::npos) {
+            return base::bad_request(fmt::format("--node-labels: \"{}\" is not key=value", label));
+        }
+        node.labels.emplace_back(label.substr(0, equals), label.substr(equals + 1));
+    }
+    return node;
+}
+
+Status create_nodes(Server& server, const UpOptions& options) {
+    const auto door = local_link(server, {"berth:up", {std::string(api::kMasters)}});
+    for (const auto* file : {&options.import_file, &options.nodes_file}) {
+        if (file->empty()) continue;
+        for (auto& object : TRY(cli::read_object_file(*file))) {
+            if (base::find_string(object, {"kind"}) == "Node") {
+                base::object_at(object, {"metadata", "annotations"})[control::kSimulatedNode] = "true";
+            }
+            base::object_at(object, {"metadata"}).erase("resourceVersion");
+            if (auto made = create_once(server, *door, object); !made) {
+                return base::bad_request(fmt::format("{}: {}", *file, made.error().message));
+            }
+        }
+    }
+    if (!options.nodes_file.empty()) return {};
+    control::SimulatedNode node = TRY(node_template(options));
+    for (int i = 0; i < options.nodes; ++i) {
+        node.name = fmt::format("node-{}", i);
+        TRY(create_once(server, *door, control::simulated_node(node, server.desk().clock.wall())));
+    }
+    return {};
+}
+
+// "--controllers=-job" leaves one out.
+ControllersRun::Reconcilers chosen(std::vector<std::unique_ptr<control::Reconciler>> all, const UpOptions& options) {
+    std::erase_if(all, [&](const auto& reconciler) {
+        return std::find(options.controllers.begin(), options.controllers.end(),
+                         "-" + std::string(reconciler->name())) != options.controllers.end();
+    });
+    return all;
+}
+
+ControllersRun::Reconcilers reconcilers(Server& server, const UpOptions& options) {
+    std::vector<std::string> all;
+    std::vector<std::string> namespaced;
+    for (const auto& kind : server.desk().kinds()->all()) {
+        // Views of a stored kind, and kinds that are only asked, have nothing of their own; events end by themselves.
+        const bool stored = kind->stored_kind.empty() && kind->allows("watch") && kind->plural != "events";
+        if (!stored) continue;
+        all.push_back(api::store_kind(kind->group, kind->plural));
+        if (kind->namespaced) namespaced.push_back(all.back());
+    }
+    std::vector<std::unique_ptr<control::Reconciler>> out;
+    out.push_back(control::simulated_pods_reconciler());
+    out.push_back(control::simulated_nodes_reconciler());
+    out.push_back(control::replicaset_reconciler());
+    out.push_back(control::deployment_reconciler());
+    out.push_back(control::job_reconciler());
+    out.push_back(control::disruption_reconciler());
+    out.push_back(control::garbage_reconciler(all));
+    out.push_back(control::namespace_reconciler(namespaced));
+    out.push_back(control::namespace_defaults_reconciler(server.ca_certificate()));
+    return chosen(std::move(out), options);
+}
+
+}  // namespace
+
+Result<std::vector<std::unique_ptr<Component>>> start_components(Server& server, const UpOptions& options) {
+    TRY(create_nodes(server, options));
+    std::vector<std::unique_ptr<Component>> out;
+    const base::Clock& clock = server.desk().clock;
+    if (!options.no_scheduler) {
+        sched::Scheduler::Profiles profiles;
+        for (const auto* name : {"berth", "default-scheduler", "koord-scheduler"}) {
+            profiles.emplace(name, sched::default_profile());
+        }
+        out.push_back(std::make_unique<Running<SchedulerRun>>(local_link(server, api::scheduler_identity()),
+                                                              std::move(profiles), clock));
+    }
+    out.push_back(std::make_unique<Running<ControllersRun>>(local_link(server, api::controller_identity("berth")),
+                                                            reconcilers(server, options), clock));
+    return out;
 }
 
 }  // namespace berth::app

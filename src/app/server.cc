@@ -102,6 +102,7 @@ Status Server::open_door(const ServerOptions& options) {
         });
     front_->set_wake([server = http_.get()] { server->wake(); });
     const uint16_t port = TRY(http_->start());
+    ca_certificate_ = pki.ca_pem;
     TRY(api::make_first_objects(*desk_, {port, pki.ca_pem}));
     url_ = fmt::format("{}://{}:{}", options.plain_http ? "http" : "https", url_host(address.host), port);
     kubeconfig_ = options.data_dir + "/kubeconfig";

@@ -33,6 +33,7 @@ public:
     api::Desk& desk() { return *desk_; }
     const std::string& url() const { return url_; }
     const std::string& kubeconfig() const { return kubeconfig_; }
+    const std::string& ca_certificate() const { return ca_certificate_; }
 
     // Chores; once a second from the main thread.
     void tick();
@@ -49,6 +50,7 @@ private:
     std::unique_ptr<api::HttpServer> http_;
     std::string url_;
     std::string kubeconfig_;
+    std::string ca_certificate_;
     base::Instant last_expiry_{};
 };
 

@@ -97,7 +97,7 @@ Result<LogLevel> parse_log_level(std::string_view name) {
 
 Result<LogFormat> parse_log_format(std::string_view name) {
     if (name == "text") return LogFormat::Text;
-    if (name == "json") return LogFormat::Json;
+    if (name == "json") return LogFormat::JsonLines;
     return bad_request(fmt::format("log format \"{}\" is not one of text, json", name));
 }
 
@@ -111,7 +111,7 @@ void log(LogLevel level, std::string_view message, LogFields fields, std::source
     const LogSettings& how = settings();
     const Time now = (how.clock ? *how.clock : system_clock()).wall();
     std::string line;
-    const auto append = how.format == LogFormat::Json ? append_json_line : append_text_line;
+    const auto append = how.format == LogFormat::JsonLines ? append_json_line : append_text_line;
     append(level, now, message, fields, where, line);
     line.push_back('\n');
     how.sink ? how.sink(line) : write_to_stderr(line);

@@ -17,7 +17,7 @@ namespace berth::base {
 enum class LogLevel : uint8_t { Debug, Info, Warning, Error, Off };
 enum class LogFormat : uint8_t {
     Text,  // I1115 22:00:00.000000    4711 file.cc:12] "Bound pod" pod="default/web-1", as klog writes; times in UTC
-    Json,  // {"ts":1794780000.000000,"level":"info","caller":"file.cc:12","msg":"Bound pod","pod":"default/web-1"}
+    JsonLines,  // {"ts":1794780000.000000,"level":"info","caller":"file.cc:12","msg":"Bound pod","pod":"default/web-1"}
 };
 
 // A key with what it names; texts are quoted, numbers and booleans are not.

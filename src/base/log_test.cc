@@ -36,7 +36,7 @@ TEST_F(Log, TextLooksLikeKlog) {
 }
 
 TEST_F(Log, JsonLinesParse) {
-    use(LogLevel::Warning, LogFormat::Json);
+    use(LogLevel::Warning, LogFormat::JsonLines);
     log_info("not shown");
     log_warning("Odd \xff text\n", {{"pod", std::string("a\"b")}, {"count", uint64_t{7}}, {"ok", false}});
     const auto line = parse_json(lines_);
@@ -50,7 +50,7 @@ TEST_F(Log, JsonLinesParse) {
 }
 
 TEST_F(Log, LinesOfThreadsStayWhole) {
-    use(LogLevel::Info, LogFormat::Json);
+    use(LogLevel::Info, LogFormat::JsonLines);
     {
         std::vector<std::jthread> threads;
         for (int t = 0; t < 4; ++t) {
@@ -71,7 +71,7 @@ TEST_F(Log, LinesOfThreadsStayWhole) {
 TEST_F(Log, NamesOfLevels) {
     EXPECT_EQ(*parse_log_level("warning"), LogLevel::Warning);
     EXPECT_FALSE(parse_log_level("loud"));
-    EXPECT_EQ(*parse_log_format("json"), LogFormat::Json);
+    EXPECT_EQ(*parse_log_format("json"), LogFormat::JsonLines);
     EXPECT_FALSE(parse_log_format("xml"));
     use(LogLevel::Off, LogFormat::Text);
     log_error("not shown");

@@ -1,0 +1,94 @@
+#include "app/carry_out.h"
+
+#include <fmt/format.h>
+
+#include "base/json.h"
+#include "model/reservation_status.h"
+#include "model/times.h"
+
+namespace berth::app {
+namespace {
+
+constexpr std::string_view kReservations = "/apis/scheduling.koordinator.sh/v1alpha1/reservations";
+
+std::string pod_path(const std::string& ns, const std::string& name) {
+    return fmt::format("/api/v1/namespaces/{}/pods/{}", ns, name);
+}
+
+link::Request request(const sched::BindPod& bind, base::Time) {
+    JsonObject annotations;
+    for (const auto& [key, value] : bind.annotations) annotations[key] = value;
+    JsonObject meta{{"name", bind.name}, {"namespace", bind.ns}, {"uid", bind.uid}};
+    if (!annotations.empty()) meta["annotations"] = annotations;
+    const Json body(JsonObject{{"kind", "Binding"},
+                               {"apiVersion", "v1"},
+                               {"metadata", meta},
+                               {"target", JsonObject{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", bind.node}}}});
+    return {"POST", pod_path(bind.ns, bind.name) + "/binding", base::to_text(body)};
+}
+
+link::Request request(const sched::RefusePod& refuse, base::Time now) {
+    const Json condition(JsonObject{{"type", "PodScheduled"},
+                                    {"status", "False"},
+                                    {"reason", refuse.reason},
+                                    {"message", refuse.message},
+                                    {"lastProbeTime", nullptr},
+                                    {"lastTransitionTime", model::time_text(now)}});
+    const Json body(JsonObject{{"metadata", JsonObject{{"uid", refuse.uid}}},
+                               {"status", JsonObject{{"conditions", JsonArray{condition}}}}});
+    return {"PATCH", pod_path(refuse.ns, refuse.name) + "/status", base::to_text(body),
+            "application/strategic-merge-patch+json"};
+}
+
+link::Request request(const sched::WriteReservation& write, base::Time) {
+    const Json body(
+        JsonObject{{"metadata", JsonObject{{"uid", write.uid}}}, {"status", model::status_document(write.status)}});
+    return {"PATCH", fmt::format("{}/{}/status", kReservations, write.name), base::to_text(body),
+            "application/merge-patch+json"};
+}
+
+link::Request request(const sched::ReadPod& read, base::Time) {
+    return {"GET", pod_path(read.ns, read.name)};
+}
+
+link::Subject subject(const std::string& ns, const std::string& name, const std::string& uid) {
+    return {"v1", "Pod", ns, name, uid};
+}
+
+link::Subject reservation(const std::string& name, const std::string& uid) {
+    return {"scheduling.koordinator.sh/v1alpha1", "Reservation", "", name, uid};
+}
+
+}  // namespace
+
+link::Request request_for(const sched::Plan& plan, base::Time now) {
+    return std::visit([&](const auto& step) { return request(step, now); }, plan);
+}
+
+sched::Outcome outcome_of(const sched::Plan& plan, const Result<link::Reply>& reply) {
+    if (!reply) return sched::Outcome::Unknown;
+    if (reply->ok()) return sched::Outcome::Done;
+    if (std::holds_alternative<sched::ReadPod>(plan) && reply->code == 404) return sched::Outcome::Done;
+    // 5xx and a time-out inside the server say nothing about whether the write took effect.
+    return reply->code >= 500 ? sched::Outcome::Unknown : sched::Outcome::Refused;
+}
+
+void record(link::Recorder& recorder, const sched::Plan& plan, sched::Outcome outcome, base::Time now) {
+    const bool done = outcome == sched::Outcome::Done;
+    if (const auto* bind = std::get_if<sched::BindPod>(&plan); bind && done) {
+        recorder.normal(subject(bind->ns, bind->name, bind->uid), "Scheduled",
+                        fmt::format("Successfully assigned {}/{} to {}", bind->ns, bind->name, bind->node), now);
+    }
+    if (const auto* refuse = std::get_if<sched::RefusePod>(&plan)) {
+        recorder.warning(subject(refuse->ns, refuse->name, refuse->uid), "FailedScheduling", refuse->message, now);
+    }
+    if (const auto* write = std::get_if<sched::WriteReservation>(&plan); write && done) {
+        if (write->placed) {
+            recorder.normal(reservation(write->name, write->uid), "Scheduled", write->message, now);
+        } else {
+            recorder.warning(reservation(write->name, write->uid), "FailedScheduling", write->message, now);
+        }
+    }
+}
+
+}  // namespace berth::app

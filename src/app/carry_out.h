@@ -1,0 +1,17 @@
+#pragma once
+
+#include "base/clock.h"
+#include "link/recorder.h"
+#include "link/server.h"
+#include "sched/plan.h"
+
+namespace berth::app {
+
+// The request that a plan stands for.
+link::Request request_for(const sched::Plan& plan, base::Time now);
+// What the answer says of the plan. A pod that vanished or was bound by somebody else is a refusal.
+sched::Outcome outcome_of(const sched::Plan& plan, const Result<link::Reply>& reply);
+// Tells people.
+void record(link::Recorder& recorder, const sched::Plan& plan, sched::Outcome outcome, base::Time now);
+
+}  // namespace berth::app

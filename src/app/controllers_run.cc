@@ -1,0 +1,243 @@
+#include "app/controllers_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/json.h"
+#include "base/json_view.h"
+#include "base/log.h"
+#include "model/reader.h"
+
+namespace berth::app {
+namespace {
+
+constexpr size_t kEventsPerPoll = 2048;
+constexpr size_t kTargetsPerRound = 128;
+constexpr base::Duration kLongestWait = std::chrono::seconds(1);
+constexpr base::Duration kFirstBackoff = std::chrono::milliseconds(50);
+constexpr base::Duration kLongestBackoff = std::chrono::seconds(5);
+
+// "apps/replicasets" -> its path without a name.
+std::string path_of(const control::Action& action) {
+    const auto slash = action.resource.find('/');
+    const bool core = slash == std::string::npos;
+    std::string path =
+        core ? "/api/" + action.version : "/apis/" + action.resource.substr(0, slash) + "/" + action.version;
+    if (!action.ns.empty()) path += "/namespaces/" + action.ns;
+    path += "/" + (core ? action.resource : action.resource.substr(slash + 1));
+    if (!action.name.empty()) path += "/" + action.name;
+    if (!action.subresource.empty()) path += "/" + action.subresource;
+    return path;
+}
+
+link::Request request_for(const control::Action& action) {
+    const std::string body = base::to_text(action.body);
+    switch (action.verb) {
+        case control::Action::Verb::Create:
+            return {"POST", path_of(action), body};
+        case control::Action::Verb::Replace:
+            return {"PUT", path_of(action), body};
+        case control::Action::Verb::MergePatch:
+            return {"PATCH", path_of(action), body, "application/merge-patch+json"};
+        case control::Action::Verb::Delete:
+            return {"DELETE", path_of(action), body};
+    }
+    return {};
+}
+
+link::Resource resource_of(const std::string& name) {
+    const auto slash = name.find('/');
+    if (slash == std::string::npos) return {"", "v1", name};
+    const std::string group = name.substr(0, slash);
+    return {group, group == "scheduling.koordinator.sh" ? "v1alpha1" : "v1", name.substr(slash + 1)};
+}
+
+}  // namespace
+
+ControllersRun::ControllersRun(std::unique_ptr<link::Server> server, Reconcilers reconcilers, const base::Clock& clock)
+    : server_(std::move(server)), reconcilers_(std::move(reconcilers)), clock_(clock) {
+    for (size_t i = 0; i < reconcilers_.size(); ++i) {
+        for (const auto& resource : reconcilers_[i]->watches()) watchers_[resource].push_back(i);
+    }
+    for (const auto& [resource, watchers] : watchers_) {
+        followed_.push_back({resource, server_->follow(resource_of(resource), [this] { bell_.ring(); })});
+    }
+    thread_ = std::thread([this] { run(); });
+}
+
+ControllersRun::~ControllersRun() {
+    stop_ = true;
+    bell_.ring();
+    thread_.join();
+}
+
+bool ControllersRun::synced() const {
+    return std::all_of(followed_.begin(), followed_.end(), [](const Followed& followed) { return followed.synced; });
+}
+
+void ControllersRun::run() {
+    while (true) {
+        bool active = poll_feeds();
+        active = take_answers() || active;
+        if (stop_ && under_way_ == 0) return;
+        settle_seen();
+        wake_due();
+        if (!stop_ && synced()) active = reconcile_ready() || active;
+        if (!active) bell_.wait(longest_wait());
+    }
+}
+
+base::Duration ControllersRun::longest_wait() const {
+    if (due_.empty()) return kLongestWait;
+    return std::clamp<base::Duration>(due_.begin()->first - clock_.now(), base::Duration::zero(), kLongestWait);
+}
+
+bool ControllersRun::poll_feeds() {
+    bool any = false;
+    for (auto& followed : followed_) {
+        for (const auto& event : followed.feed->poll(kEventsPerPoll)) {
+            any = true;
+            followed.seen = std::max(followed.seen, event.revision);
+            if (event.type == link::FeedEvent::Type::Synced) {
+                followed.synced = true;
+                continue;
+            }
+            base::JsonParser parser;
+            const auto view = parser.parse(*event.text);
+            if (!view) continue;
+            std::string trouble;
+            control::Object object{model::read_meta(model::Reader(*view, trouble)), {}};
+            // Before and after, so that both the old and the new owner hear of it.
+            if (const auto old = objects_.find(followed.resource, object.meta.ns, object.meta.name))
+                tell(followed.resource, *old);
+            if (event.type == link::FeedEvent::Type::Gone) {
+                objects_.remove(followed.resource, object.meta.ns, object.meta.name);
+                continue;
+            }
+            if (!objects_.put(followed.resource, *event.text, event.revision)) {
+                base::log_warning("Unreadable object", {{"resource", followed.resource}, {"name", object.meta.name}});
+                continue;
+            }
+            tell(followed.resource, *objects_.find(followed.resource, object.meta.ns, object.meta.name));
+        }
+    }
+    return any;
+}
+
+void ControllersRun::tell(const std::string& resource, const control::Object& object) {
+    for (const size_t watcher : watchers_[resource]) {
+        for (auto& target : reconcilers_[watcher]->concerned(resource, object, objects_)) {
+            enqueue({watcher, std::move(target)});
+        }
+    }
+}
+
+void ControllersRun::enqueue(const Job& job) {
+    if (const auto busy = busy_.find(job); busy != busy_.end()) {
+        busy->second.again = true;
+    } else {
+        ready_.insert(job);
+    }
+}
+
+// One wake-up a target, the earliest; one that comes too early does no harm.
+void ControllersRun::wake_at(const Job& job, base::Instant at) {
+    const auto [found, fresh] = due_at_.try_emplace(job, at);
+    if (!fresh && found->second <= at) return;
+    if (!fresh) due_.erase({found->second, job});
+    found->second = at;
+    due_.insert({at, job});
+}
+
+void ControllersRun::wake_due() {
+    while (!due_.empty() && due_.begin()->first <= clock_.now()) {
+        const Job job = due_.begin()->second;
+        due_.erase(due_.begin());
+        due_at_.erase(job);
+        enqueue(job);
+    }
+}
+
+bool ControllersRun::reconcile_ready() {
+    size_t done = 0;
+    while (!ready_.empty() && done++ < kTargetsPerRound) {
+        const Job job = *ready_.begin();
+        ready_.erase(ready_.begin());
+        auto outcome = reconcilers_[job.first]->reconcile(job.second, objects_, clock_.wall());
+        if (outcome.again) {
+            wake_at(job, clock_.now() + std::max(base::Duration::zero(), *outcome.again - clock_.wall()));
+        }
+        send(job, std::move(outcome.actions));
+    }
+    return done > 0;
+}
+
+void ControllersRun::send(const Job& job, control::Actions actions) {
+    if (actions.empty()) {
+        failures_.erase(job);
+        return;
+    }
+    busy_[job].unanswered = actions.size();
+    under_way_ += actions.size();
+    for (const auto& action : actions) {
+        server_->send(request_for(action), [this, job, resource = action.resource](Result<link::Reply> reply) {
+            {
+                const std::lock_guard lock(answers_mutex_);
+                answers_.push_back({job, resource, std::move(reply)});
+            }
+            bell_.ring();
+        });
+    }
+}
+
+bool ControllersRun::take_answers() {
+    std::vector<Answer> answers;
+    {
+        const std::lock_guard lock(answers_mutex_);
+        answers.swap(answers_);
+    }
+    for (const auto& [job, resource, reply] : answers) {
+        --under_way_;
+        Busy& busy = busy_[job];
+        --busy.unanswered;
+        if (reply && reply->ok()) {
+            auto& awaited = busy.awaited[resource];
+            awaited = std::max(awaited, reply->revision);
+        } else {
+            busy.failed = true;
+        }
+    }
+    return !answers.empty();
+}
+
+// Targets whose writes have all come back through the feeds may be looked at again.
+void ControllersRun::settle_seen() {
+    std::map<std::string, uint64_t> seen;
+    for (const auto& followed : followed_) seen[followed.resource] = followed.seen;
+    std::vector<Job> settled;
+    for (const auto& [job, busy] : busy_) {
+        if (busy.unanswered > 0) continue;
+        const bool all = std::all_of(busy.awaited.begin(), busy.awaited.end(), [&](const auto& entry) {
+            const auto at = seen.find(entry.first);
+            return at == seen.end() || at->second >= entry.second;
+        });
+        if (all) settled.push_back(job);
+    }
+    for (const auto& job : settled) finish(job);
+}
+
+void ControllersRun::finish(const Job& job) {
+    const Busy busy = busy_[job];
+    busy_.erase(job);
+    if (busy.failed) {
+        const int failures = ++failures_[job];
+        base::Duration wait = kFirstBackoff;
+        for (int i = 1; i < failures && wait < kLongestBackoff; ++i) wait *= 2;
+        return wake_at(job, clock_.now() + std::min(wait, kLongestBackoff));
+    }
+    failures_.erase(job);
+    ready_.insert(job);
+}
+
+}  // namespace berth::app

@@ -1,0 +1,160 @@
+#include "app/scheduler_run.h"
+
+#include <algorithm>
+
+#include "app/carry_out.h"
+#include "base/json_view.h"
+#include "base/log.h"
+#include "model/node.h"
+#include "model/pod.h"
+#include "model/reservation.h"
+
+namespace berth::app {
+namespace {
+
+constexpr size_t kEventsPerPoll = 2048;
+constexpr size_t kDecisionsPerRound = 256;
+// Binds that may be under way at once: enough to keep group commit busy, few enough that a slow server slows us.
+constexpr size_t kMostUnderWay = 4096;
+constexpr base::Duration kLongestWait = std::chrono::seconds(1);
+
+enum class Kind { Node, Pod, Reservation };
+
+}  // namespace
+
+// One feed and what its objects are.
+struct SchedulerRun::Followed {
+    Kind kind;
+    std::unique_ptr<link::Feed> feed;
+    bool synced = false;
+};
+
+SchedulerRun::SchedulerRun(std::unique_ptr<link::Server> server, sched::Scheduler::Profiles profiles,
+                           const base::Clock& clock)
+    : server_(std::move(server)),
+      clock_(clock),
+      scheduler_(std::move(profiles)),
+      recorder_(*server_, "berth-scheduler") {
+    const auto follow = [&](Kind kind, link::Resource resource) {
+        followed_.push_back({kind, server_->follow(resource, [this] { bell_.ring(); })});
+    };
+    follow(Kind::Node, {"", "v1", "nodes"});
+    follow(Kind::Reservation, {"scheduling.koordinator.sh", "v1alpha1", "reservations"});
+    follow(Kind::Pod, {"", "v1", "pods"});
+    thread_ = std::thread([this] { run(); });
+}
+
+SchedulerRun::~SchedulerRun() {
+    stop_ = true;
+    bell_.ring();
+    thread_.join();
+}
+
+void SchedulerRun::run() {
+    while (true) {
+        bool busy = poll_feeds();
+        busy = take_answers() || busy;
+        if (stop_ && under_way_ == 0) return;
+        const bool synced =
+            std::all_of(followed_.begin(), followed_.end(), [](const Followed& followed) { return followed.synced; });
+        if (synced && !stop_ && under_way_ < kMostUnderWay) {
+            auto plans = scheduler_.step(clock_.now(), clock_.wall(), kDecisionsPerRound);
+            busy = busy || !plans.empty();
+            carry_out(std::move(plans));
+        }
+        if (busy) continue;
+        base::Duration most = kLongestWait;
+        if (const auto next = scheduler_.next_wake(); next && synced) {
+            most = std::min(most, std::max(base::Duration::zero(), *next - clock_.now()));
+        }
+        bell_.wait(most);
+    }
+}
+
+bool SchedulerRun::poll_feeds() {
+    bool any = false;
+    for (auto& followed : followed_) {
+        for (const auto& event : followed.feed->poll(kEventsPerPoll)) {
+            any = true;
+            if (event.type == link::FeedEvent::Type::Synced) {
+                followed.synced = true;
+            } else {
+                apply(followed, event);
+            }
+        }
+    }
+    return any;
+}
+
+// A broken object harms itself only: it is logged, and whatever was held for it before stays held.
+void SchedulerRun::apply(const Followed& followed, const link::FeedEvent& event) {
+    const auto now = clock_.now();
+    const bool gone = event.type == link::FeedEvent::Type::Gone;
+    base::JsonParser parser;
+    const auto view = parser.parse(*event.text);
+    if (!view) return base::log_error("Unreadable object", {{"error", view.error()}});
+    const auto use = [&](auto read, auto put, auto remove) {
+        auto object = read(*view);
+        if (!object) return base::log_error("Unreadable object", {{"error", object.error()}});
+        gone ? remove(*object) : put(std::move(*object));
+    };
+    switch (followed.kind) {
+        case Kind::Node:
+            return use(
+                model::read_node,
+                [&](model::Node node) { scheduler_.put(std::make_shared<const model::Node>(std::move(node)), now); },
+                [&](const model::Node& node) { scheduler_.remove_node(node.meta.name, now); });
+        case Kind::Pod:
+            return use(
+                model::read_pod, [&](model::Pod pod) { scheduler_.put(std::move(pod), now); },
+                [&](const model::Pod& pod) { scheduler_.remove_pod(pod.meta.uid, now); });
+        case Kind::Reservation:
+            return use(
+                model::read_reservation,
+                [&](model::Reservation reservation) {
+                    scheduler_.put(std::make_shared<const model::Reservation>(std::move(reservation)), now);
+                },
+                [&](const model::Reservation& reservation) {
+                    scheduler_.remove_reservation(reservation.meta.uid, now);
+                });
+    }
+}
+
+void SchedulerRun::carry_out(std::vector<sched::Plan> plans) {
+    for (auto& plan : plans) {
+        ++under_way_;
+        auto request = request_for(plan, clock_.wall());
+        server_->send(std::move(request), [this, plan = std::move(plan)](Result<link::Reply> reply) mutable {
+            {
+                const std::lock_guard lock(answers_mutex_);
+                answers_.push_back({std::move(plan), std::move(reply)});
+            }
+            bell_.ring();
+        });
+    }
+}
+
+bool SchedulerRun::take_answers() {
+    std::vector<Answer> answers;
+    {
+        const std::lock_guard lock(answers_mutex_);
+        answers.swap(answers_);
+    }
+    for (const auto& [plan, reply] : answers) {
+        --under_way_;
+        const auto outcome = outcome_of(plan, reply);
+        if (const auto* read = std::get_if<sched::ReadPod>(&plan); read && reply) {
+            if (reply->code == 404) scheduler_.remove_pod(read->uid, clock_.now());
+            if (reply->ok()) {
+                apply({Kind::Pod, nullptr},
+                      {link::FeedEvent::Type::Put, std::make_shared<const std::string>(reply->body)});
+            }
+        }
+        record(recorder_, plan, outcome, clock_.wall());
+        auto further = scheduler_.outcome(plan, outcome, clock_.now());
+        if (!stop_) carry_out(std::move(further));
+    }
+    return !answers.empty();
+}
+
+}  // namespace berth::app

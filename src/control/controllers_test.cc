@@ -1,0 +1,236 @@
+// The reconcilers against a cluster that is nothing but objects: what they want is done at once, and they are asked
+// again until they want nothing more.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "control/pods.h"
+#include "control/reconciler.h"
+#include "control/simulated.h"
+#include "model/kinds/patch.h"
+#include "model/times.h"
+
+namespace berth::control {
+namespace {
+
+using Reconcilers = std::vector<std::unique_ptr<Reconciler>>;
+
+class Cluster {
+public:
+    explicit Cluster(Reconcilers reconcilers) : reconcilers_(std::move(reconcilers)) {}
+
+    void put(const std::string& resource, Json document) {
+        JsonObject& meta = base::object_at(document, {"metadata"});
+        if (!meta.contains("uid")) meta["uid"] = fmt::format("uid-{}", ++serial_);
+        if (!meta.contains("name")) {
+            meta["name"] = fmt::format("{}{}", std::string_view(meta["generateName"].as_string()), serial_);
+        }
+        if (!meta.contains("creationTimestamp")) meta["creationTimestamp"] = model::time_text(now);
+        ASSERT_TRUE(objects.put(resource, base::to_text(document), ++revision_));
+    }
+    void put_text(const std::string& resource, std::string_view text) { put(resource, *base::parse_json(text)); }
+
+    // Until nobody wants anything; false when that does not end.
+    bool settle() {
+        for (int round = 0; round < 200; ++round) {
+            Actions actions;
+            for (const auto& reconciler : reconcilers_) collect(*reconciler, actions);
+            if (actions.empty()) return true;
+            for (const auto& action : actions) carry_out(action);
+        }
+        return false;
+    }
+
+    int64_t status(const std::string& resource, const std::string& ns, const std::string& name,
+                   std::string_view field) {
+        const auto object = objects.find(resource, ns, name);
+        return object ? integer_at(object->document, {"status", field}, 0) : -1;
+    }
+
+    Objects objects;
+    base::Time now = *model::parse_time("2026-01-01T00:00:00Z");
+
+private:
+    void collect(const Reconciler& reconciler, Actions& actions) {
+        std::set<Target> targets;
+        for (const auto& resource : reconciler.watches()) {
+            for (const auto& object : objects.list(resource)) {
+                for (auto& target : reconciler.concerned(resource, *object, objects)) targets.insert(target);
+            }
+        }
+        for (const auto& target : targets) {
+            for (auto& action : reconciler.reconcile(target, objects, now).actions)
+                actions.push_back(std::move(action));
+        }
+    }
+
+    void carry_out(const Action& action) {
+        if (action.verb == Action::Verb::Create) return put(action.resource, action.body);
+        const auto object = objects.find(action.resource, action.ns, action.name);
+        if (!object) return;
+        if (action.verb == Action::Verb::Delete) return erase(action.resource, *object);
+        Json document = action.verb == Action::Verb::Replace ? action.body : object->document;
+        if (action.verb == Action::Verb::MergePatch) {
+            ASSERT_TRUE(model::apply_merge_patch(document, action.body));
+        }
+        const Json* finalizers = base::find(document, {"metadata", "finalizers"});
+        const bool released = object->meta.deleted && (!finalizers || finalizers->as_array().empty());
+        if (released || action.subresource == "finalize")
+            return objects.remove(action.resource, action.ns, action.name);
+        put(action.resource, document);
+    }
+    void erase(const std::string& resource, const Object& object) {
+        const Json* finalizers = base::find(object.document, {"metadata", "finalizers"});
+        if (!finalizers || finalizers->as_array().empty()) {
+            return objects.remove(resource, object.meta.ns, object.meta.name);
+        }
+        Json document = object.document;
+        base::object_at(document, {"metadata"})["deletionTimestamp"] = model::time_text(now);
+        put(resource, document);
+    }
+
+    Reconcilers reconcilers_;
+    uint64_t serial_ = 0;
+    uint64_t revision_ = 0;
+};
+
+Reconcilers all() {
+    const std::vector<std::string> namespaced{"pods",       "apps/replicasets", "apps/deployments",
+                                              "batch/jobs", "serviceaccounts",  "configmaps"};
+    Reconcilers out;
+    out.push_back(replicaset_reconciler());
+    out.push_back(deployment_reconciler());
+    out.push_back(job_reconciler());
+    out.push_back(disruption_reconciler());
+    out.push_back(garbage_reconciler({"pods", "apps/replicasets", "apps/deployments", "batch/jobs"}));
+    out.push_back(namespace_reconciler(namespaced));
+    out.push_back(simulated_pods_reconciler());
+    return out;
+}
+
+constexpr std::string_view kDeployment =
+    R"({"kind":"Deployment","metadata":{"name":"web","namespace":"default","generation":1},
+  "spec":{"replicas":4,"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},
+  "spec":{"nodeName":"node-0","containers":[{"name":"a","image":"v1"}]}}}})";
+
+class ControllersTest : public testing::Test {
+protected:
+    ControllersTest() : cluster(all()) {
+        cluster.put("nodes", simulated_node({"node-0", "4", "32Gi", {}}, cluster.now));
+        cluster.put_text("namespaces", R"({"metadata":{"name":"default"}})");
+    }
+    void set_image(const std::string& image) {
+        Json document = cluster.objects.find("apps/deployments", "default", "web")->document;
+        JsonObject container{{"name", "a"}, {"image", image}};
+        base::object_at(document, {"spec", "template", "spec"})["containers"] = JsonArray{container};
+        cluster.put("apps/deployments", document);
+    }
+    Cluster cluster;
+};
+
+TEST_F(ControllersTest, ADeploymentGetsItsPods) {
+    cluster.put_text("apps/deployments", kDeployment);
+    ASSERT_TRUE(cluster.settle());
+    EXPECT_EQ(cluster.objects.list("pods").size(), 4u);
+    EXPECT_EQ(cluster.status("apps/deployments", "default", "web", "readyReplicas"), 4);
+    EXPECT_EQ(cluster.status("apps/deployments", "default", "web", "updatedReplicas"), 4);
+    const auto sets = cluster.objects.list("apps/replicasets");
+    ASSERT_EQ(sets.size(), 1u);
+    EXPECT_EQ(sets[0]->meta.annotations.get("deployment.kubernetes.io/revision"), "1");
+}
+
+TEST_F(ControllersTest, ARollingUpdateReplacesEveryPodAndKeepsTheOldSet) {
+    cluster.put_text("apps/deployments", kDeployment);
+    ASSERT_TRUE(cluster.settle());
+    set_image("v2");
+    ASSERT_TRUE(cluster.settle());
+    const auto pods = cluster.objects.list("pods");
+    EXPECT_EQ(pods.size(), 4u);
+    for (const auto& pod : pods) {
+        EXPECT_EQ(base::find(pod->document, {"spec", "containers"})->as_array()[0].at("image").as_string(), "v2");
+    }
+    EXPECT_EQ(cluster.objects.list("apps/replicasets").size(), 2u);
+    set_image("v1");
+    ASSERT_TRUE(cluster.settle());
+    EXPECT_EQ(cluster.objects.list("apps/replicasets").size(), 2u) << "a rollback finds its old set again";
+}
+
+TEST_F(ControllersTest, ADeletedPodComesBackAndASmallerNumberTakesSomeAway) {
+    cluster.put_text("apps/deployments", kDeployment);
+    ASSERT_TRUE(cluster.settle());
+    const auto victim = cluster.objects.list("pods")[0];
+    cluster.objects.remove("pods", "default", victim->meta.name);
+    ASSERT_TRUE(cluster.settle());
+    EXPECT_EQ(cluster.objects.list("pods").size(), 4u);
+    Json document = cluster.objects.find("apps/deployments", "default", "web")->document;
+    base::object_at(document, {"spec"})["replicas"] = 1;
+    cluster.put("apps/deployments", document);
+    ASSERT_TRUE(cluster.settle());
+    EXPECT_EQ(cluster.objects.list("pods").size(), 1u);
+}
+
+TEST_F(ControllersTest, OwnedObjectsGoWithTheirOwner) {
+    cluster.put_text("apps/deployments", kDeployment);
+    ASSERT_TRUE(cluster.settle());
+    cluster.objects.remove("apps/deployments", "default", "web");
+    ASSERT_TRUE(cluster.settle());
+    EXPECT_TRUE(cluster.objects.list("apps/replicasets").empty());
+    EXPECT_TRUE(cluster.objects.list("pods").empty());
+}
+
+TEST_F(ControllersTest, AJobRunsToItsEnd) {
+    cluster.put_text("batch/jobs",
+                     R"({"kind":"Job","metadata":{"name":"sum","namespace":"default"},"spec":{"completions":3,
+      "parallelism":2,"template":{"spec":{"nodeName":"node-0","restartPolicy":"Never","containers":[{"name":"a"}]}}}})");
+    ASSERT_TRUE(cluster.settle());
+    EXPECT_EQ(cluster.status("batch/jobs", "default", "sum", "active"), 2);
+    for (int i = 0; i < 3; ++i) {
+        cluster.now = cluster.now + std::chrono::seconds(5);
+        ASSERT_TRUE(cluster.settle());
+    }
+    EXPECT_EQ(cluster.status("batch/jobs", "default", "sum", "succeeded"), 3);
+    EXPECT_EQ(cluster.objects.list("pods").size(), 3u);
+    const auto job = cluster.objects.find("batch/jobs", "default", "sum");
+    EXPECT_EQ(job->document.at_pointer("/status/conditions/0/type").as_string(), "Complete");
+}
+
+TEST_F(ControllersTest, ABudgetCountsHealthyPods) {
+    cluster.put_text("apps/deployments", kDeployment);
+    cluster.put_text("policy/poddisruptionbudgets", R"({"metadata":{"name":"web","namespace":"default"},
+      "spec":{"maxUnavailable":"25%","selector":{"matchLabels":{"app":"web"}}}})");
+    ASSERT_TRUE(cluster.settle());
+    EXPECT_EQ(cluster.status("policy/poddisruptionbudgets", "default", "web", "expectedPods"), 4);
+    EXPECT_EQ(cluster.status("policy/poddisruptionbudgets", "default", "web", "desiredHealthy"), 3);
+    EXPECT_EQ(cluster.status("policy/poddisruptionbudgets", "default", "web", "disruptionsAllowed"), 1);
+}
+
+TEST_F(ControllersTest, ADeletedNamespaceTakesItsContentsAlong) {
+    cluster.put_text("namespaces", R"({"metadata":{"name":"team"},"spec":{"finalizers":["kubernetes"]}})");
+    cluster.put_text("configmaps", R"({"metadata":{"name":"c","namespace":"team"}})");
+    cluster.put_text("configmaps", R"({"metadata":{"name":"c","namespace":"default"}})");
+    cluster.put_text(
+        "namespaces",
+        R"({"metadata":{"name":"team","deletionTimestamp":"2026-01-01T00:00:00Z"},"spec":{"finalizers":["kubernetes"]}})");
+    ASSERT_TRUE(cluster.settle());
+    EXPECT_EQ(cluster.objects.find("namespaces", "", "team"), nullptr);
+    EXPECT_EQ(cluster.objects.find("configmaps", "team", "c"), nullptr);
+    EXPECT_NE(cluster.objects.find("configmaps", "default", "c"), nullptr);
+}
+
+TEST(Scaled, PercentagesRoundAsAsked) {
+    {
+        const Json value = *base::parse_json("\"25%\"");
+        EXPECT_EQ(scaled(&value, 10, true, 0), 3);
+    }
+    {
+        const Json value = *base::parse_json("\"25%\"");
+        EXPECT_EQ(scaled(&value, 10, false, 0), 2);
+    }
+    {
+        const Json value = *base::parse_json("7");
+        EXPECT_EQ(scaled(&value, 10, false, 0), 7);
+    }
+    EXPECT_EQ(scaled(nullptr, 10, false, 1), 1);
+}
+
+}  // namespace
+}  // namespace berth::control

@@ -1,0 +1,277 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "control/pods.h"
+#include "control/reconciler.h"
+#include "model/times.h"
+
+namespace berth::control {
+namespace {
+
+constexpr std::string_view kHashLabel = "pod-template-hash";
+constexpr std::string_view kRevision = "deployment.kubernetes.io/revision";
+
+// The template without the label that tells ReplicaSets apart.
+std::string bare_template(const Object& owner) {
+    const Json* from = base::find(owner.document, {"spec", "template"});
+    if (!from) return "";
+    Json copy = *from;
+    if (Json* labels = base::find(copy, {"metadata", "labels"}); labels && labels->is_object()) {
+        labels->as_object().erase(kHashLabel);
+    }
+    if (Json* meta = base::find(copy, {"metadata"})) meta->as_object().erase("creationTimestamp");
+    return base::to_text(copy);
+}
+
+// FNV-1a in letters that spell no words; names a ReplicaSet after its template.
+std::string hash_text(std::string_view text) {
+    static constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
+    uint64_t hash = 1469598103934665603ULL;
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+    std::string out;
+    for (int i = 0; i < 10; ++i, hash /= kLetters.size()) out.push_back(kLetters[hash % kLetters.size()]);
+    return out;
+}
+
+int64_t replicas_of(const Object& object) {
+    return std::max<int64_t>(0, integer_at(object.document, {"spec", "replicas"}, 1));
+}
+
+int64_t ready_of(const Object& set) {
+    return integer_at(set.document, {"status", "readyReplicas"}, 0);
+}
+
+int64_t revision_of(const Object& object) {
+    int64_t revision = 0;
+    const auto text = object.meta.annotations.get(kRevision);
+    for (const char c : text) revision = c >= '0' && c <= '9' ? revision * 10 + (c - '0') : revision;
+    return revision;
+}
+
+struct Sets {
+    ObjectPtr current;           // made from today's template; nullptr: not made yet
+    std::vector<ObjectPtr> old;  // the others, oldest revision first
+    int64_t replicas = 0, ready = 0;
+
+    int64_t highest_revision() const {
+        int64_t highest = current ? revision_of(*current) : 0;
+        for (const auto& set : old) highest = std::max(highest, revision_of(*set));
+        return highest;
+    }
+};
+
+Sets sets_of(const Object& deployment, const Objects& objects) {
+    Sets out;
+    const std::string wanted = bare_template(deployment);
+    for (const auto& set : objects.controlled_by("apps/replicasets", deployment.meta.uid)) {
+        if (is_deleting(*set)) continue;
+        out.replicas += integer_at(set->document, {"status", "replicas"}, 0);
+        out.ready += ready_of(*set);
+        if (!out.current && bare_template(*set) == wanted) {
+            out.current = set;
+        } else {
+            out.old.push_back(set);
+        }
+    }
+    std::sort(out.old.begin(), out.old.end(), [](const auto& a, const auto& b) {
+        return std::tuple(revision_of(*a), a->meta.name) < std::tuple(revision_of(*b), b->meta.name);
+    });
+    return out;
+}
+
+Action scale_to(const Object& set, int64_t replicas) {
+    Action action{Action::Verb::MergePatch, "apps/replicasets", "v1", set.meta.ns, set.meta.name, "", nullptr};
+    action.body =
+        JsonObject{{"metadata", JsonObject{{"uid", set.meta.uid}}}, {"spec", JsonObject{{"replicas", replicas}}}};
+    return action;
+}
+
+Action new_set(const Object& deployment, int64_t replicas, int64_t revision) {
+    const std::string hash = hash_text(bare_template(deployment));
+    Json pod_template = *base::find(deployment.document, {"spec", "template"});
+    base::object_at(pod_template, {"metadata", "labels"})[kHashLabel] = hash;
+    Json selector = *base::find(deployment.document, {"spec", "selector"});
+    base::object_at(selector, {"matchLabels"})[kHashLabel] = hash;
+    JsonObject meta{{"name", deployment.meta.name + "-" + hash},
+                    {"namespace", deployment.meta.ns},
+                    {"labels", *base::find(pod_template, {"metadata", "labels"})},
+                    {"annotations", JsonObject{{kRevision, std::to_string(revision)}}},
+                    {"ownerReferences", JsonArray{controller_reference(deployment, "Deployment", "apps/v1")}}};
+    Action action{Action::Verb::Create, "apps/replicasets", "v1", deployment.meta.ns, "", "", nullptr};
+    action.body =
+        JsonObject{{"kind", "ReplicaSet"},
+                   {"apiVersion", "apps/v1"},
+                   {"metadata", meta},
+                   {"spec", JsonObject{{"replicas", replicas}, {"selector", selector}, {"template", pod_template}}}};
+    return action;
+}
+
+struct Limits {
+    int64_t surge = 0;
+    int64_t unavailable = 0;
+};
+
+// maxSurge rounds up, maxUnavailable down; both zero would stand still, so one may be unavailable.
+Limits limits_of(const Object& deployment, int64_t wanted) {
+    const auto at = [&](std::string_view field) {
+        return base::find(deployment.document, {"spec", "strategy", "rollingUpdate", field});
+    };
+    Limits limits{scaled(at("maxSurge"), wanted, true, (wanted + 3) / 4),
+                  scaled(at("maxUnavailable"), wanted, false, wanted / 4)};
+    if (limits.surge == 0 && limits.unavailable == 0) limits.unavailable = 1;
+    return limits;
+}
+
+class Deployments final : public Reconciler {
+public:
+    std::string_view name() const override { return "deployment"; }
+    std::string resource() const override { return "apps/deployments"; }
+    std::vector<std::string> watches() const override { return {"apps/deployments", "apps/replicasets"}; }
+
+    std::vector<Target> concerned(const std::string& resource, const Object& object, const Objects&) const override {
+        if (resource == "apps/deployments") return {{object.meta.ns, object.meta.name}};
+        const auto* controller = object.meta.controller();
+        if (!controller || controller->kind != "Deployment") return {};
+        return {{object.meta.ns, controller->name}};
+    }
+
+    Outcome reconcile(const Target& target, const Objects& objects, base::Time now) const override {
+        const auto deployment = objects.find("apps/deployments", target.ns, target.name);
+        if (!deployment || is_deleting(*deployment)) return {};
+        const Sets sets = sets_of(*deployment, objects);
+        Outcome outcome;
+        const Json* paused = base::find(deployment->document, {"spec", "paused"});
+        if (!paused || !paused->is_bool() || !paused->get_bool()) roll(*deployment, sets, outcome.actions);
+        tidy(*deployment, sets, outcome.actions);
+        tell(*deployment, sets, now, outcome.actions);
+        return outcome;
+    }
+
+private:
+    static void roll(const Object& deployment, const Sets& sets, Actions& actions) {
+        const int64_t wanted = replicas_of(deployment);
+        const bool recreate = base::find_string(deployment.document, {"spec", "strategy", "type"}) == "Recreate";
+        int64_t old_replicas = 0;
+        for (const auto& set : sets.old) old_replicas += replicas_of(*set);
+        if (recreate && !sets.old.empty()) {
+            bool running = false;
+            for (const auto& set : sets.old) {
+                if (replicas_of(*set) > 0) actions.push_back(scale_to(*set, 0));
+                running = running || replicas_of(*set) > 0 || integer_at(set->document, {"status", "replicas"}, 0) > 0;
+            }
+            if (running) return;
+        }
+        const Limits limits = recreate ? Limits{} : limits_of(deployment, wanted);
+        const int64_t room = std::max<int64_t>(0, wanted + limits.surge - old_replicas);
+        if (!sets.current) {
+            actions.push_back(new_set(deployment, std::min(wanted, room), sets.highest_revision() + 1));
+            return;
+        }
+        const int64_t current = replicas_of(*sets.current);
+        if (current > wanted) {
+            actions.push_back(scale_to(*sets.current, wanted));
+        } else if (current < std::min(wanted, room)) {
+            actions.push_back(scale_to(*sets.current, std::min(wanted, room)));
+        }
+        shrink_old(sets, wanted - limits.unavailable, actions);
+    }
+
+    // Takes old pods away while at least `least` stay ready; those that are not ready cost nothing.
+    static void shrink_old(const Sets& sets, int64_t least, Actions& actions) {
+        int64_t spare = sets.ready - least;
+        for (const auto& set : sets.old) {
+            const int64_t replicas = replicas_of(*set);
+            if (replicas == 0) continue;
+            const int64_t unready = std::max<int64_t>(0, replicas - ready_of(*set));
+            const int64_t from_ready = std::clamp<int64_t>(spare, 0, replicas - unready);
+            spare -= from_ready;
+            const int64_t left = replicas - unready - from_ready;
+            if (left != replicas) actions.push_back(scale_to(*set, left));
+        }
+    }
+
+    static void tidy(const Object& deployment, const Sets& sets, Actions& actions) {
+        const int64_t keep = integer_at(deployment.document, {"spec", "revisionHistoryLimit"}, 10);
+        int64_t surplus = static_cast<int64_t>(sets.old.size()) - keep;
+        for (const auto& set : sets.old) {
+            if (surplus <= 0) return;
+            if (replicas_of(*set) > 0 || integer_at(set->document, {"status", "replicas"}, 0) > 0) continue;
+            actions.push_back(delete_object("apps/replicasets", set->meta.ns, set->meta.name, set->meta.uid));
+            --surplus;
+        }
+    }
+
+    static Json condition(const Object& deployment, std::string_view type, bool holds, std::string_view reason,
+                          std::string_view message, base::Time now) {
+        std::string since = model::time_text(now);
+        const std::string_view status = holds ? "True" : "False";
+        if (const Json* conditions = base::find(deployment.document, {"status", "conditions"})) {
+            for (const auto& old : conditions->as_array()) {
+                if (base::find_string(old, {"type"}) != type || base::find_string(old, {"status"}) != status) continue;
+                if (base::find_string(old, {"reason"}) == reason) return old;
+                since = base::find_string(old, {"lastTransitionTime"});
+            }
+        }
+        return JsonObject{{"type", type},
+                          {"status", status},
+                          {"lastUpdateTime", model::time_text(now)},
+                          {"lastTransitionTime", since},
+                          {"reason", reason},
+                          {"message", message}};
+    }
+
+    static void tell(const Object& deployment, const Sets& sets, base::Time now, Actions& actions) {
+        const int64_t wanted = replicas_of(deployment);
+        const int64_t updated = sets.current ? integer_at(sets.current->document, {"status", "replicas"}, 0) : 0;
+        const bool available = sets.ready >= wanted - limits_of(deployment, wanted).unavailable;
+        const bool complete = sets.current && updated == wanted && sets.replicas == wanted && sets.ready == wanted;
+        JsonObject status{
+            {"observedGeneration", integer_at(deployment.document, {"metadata", "generation"}, 0)},
+            {"replicas", sets.replicas},
+            {"updatedReplicas", updated},
+            {"readyReplicas", sets.ready},
+            {"availableReplicas", sets.ready},
+            {"unavailableReplicas", std::max<int64_t>(0, std::max(wanted, sets.replicas) - sets.ready)},
+            {"conditions",
+             JsonArray{
+                 condition(deployment, "Available", available,
+                           available ? "MinimumReplicasAvailable" : "MinimumReplicasUnavailable",
+                           available ? "Deployment has minimum availability."
+                                     : "Deployment does not have minimum availability.",
+                           now),
+                 condition(deployment, "Progressing", true, complete ? "NewReplicaSetAvailable" : "ReplicaSetUpdated",
+                           complete ? "The new ReplicaSet has all its pods." : "The rollout is under way.", now)}}};
+        const Json* old = base::find(deployment.document, {"status"});
+        const bool same = old && std::all_of(status.begin(), status.end(), [&](const auto& field) {
+                              const Json* before = base::find(*old, {std::string_view(field.key())});
+                              return before ? *before == field.value() : field.value() == Json(0);
+                          });
+        if (!same) {
+            actions.push_back(patch_status("apps/deployments", deployment.meta.ns, deployment.meta.name,
+                                           deployment.meta.uid, std::move(status)));
+        }
+        if (sets.current && deployment.meta.annotations.get(kRevision) != std::to_string(revision_of(*sets.current))) {
+            Action action{Action::Verb::MergePatch,
+                          "apps/deployments",
+                          "v1",
+                          deployment.meta.ns,
+                          deployment.meta.name,
+                          "",
+                          nullptr};
+            action.body = JsonObject{
+                {"metadata",
+                 JsonObject{{"uid", deployment.meta.uid},
+                            {"annotations", JsonObject{{kRevision, std::to_string(revision_of(*sets.current))}}}}}};
+            actions.push_back(std::move(action));
+        }
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<Reconciler> deployment_reconciler() {
+    return std::make_unique<Deployments>();
+}
+
+}  // namespace berth::control

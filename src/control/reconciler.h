@@ -1,0 +1,50 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "control/action.h"
+#include "control/objects.h"
+
+namespace berth::control {
+
+// The name of an object that a reconciler looks after, in its own resource.
+struct Target {
+    std::string ns;
+    std::string name;
+    auto operator<=>(const Target&) const = default;
+};
+
+struct Outcome {
+    Actions actions;
+    std::optional<base::Time> again = {};  // look again then, though nothing may have happened
+};
+
+// A controller as a pure function: what is and what time it is, in; what shall be written, out. It is called again
+// whenever something that it touches has changed and its earlier writes have been seen.
+struct Reconciler {
+    virtual ~Reconciler() = default;
+    virtual std::string_view name() const = 0;
+    // The resource of its targets.
+    virtual std::string resource() const = 0;
+    // Every resource whose changes concern it.
+    virtual std::vector<std::string> watches() const = 0;
+    // Which targets a changed or vanished object concerns.
+    virtual std::vector<Target> concerned(const std::string& resource, const Object& object,
+                                          const Objects& objects) const = 0;
+    virtual Outcome reconcile(const Target& target, const Objects& objects, base::Time now) const = 0;
+};
+
+std::unique_ptr<Reconciler> replicaset_reconciler();
+std::unique_ptr<Reconciler> deployment_reconciler();
+std::unique_ptr<Reconciler> job_reconciler();
+std::unique_ptr<Reconciler> namespace_reconciler(std::vector<std::string> namespaced_resources);
+std::unique_ptr<Reconciler> namespace_defaults_reconciler(std::string ca_certificate);
+std::unique_ptr<Reconciler> disruption_reconciler();
+std::unique_ptr<Reconciler> garbage_reconciler(std::vector<std::string> resources);
+
+}  // namespace berth::control

@@ -1,0 +1,82 @@
+#include <algorithm>
+
+#include "control/pods.h"
+#include "control/reconciler.h"
+#include "model/read_selectors.h"
+
+namespace berth::control {
+namespace {
+
+constexpr size_t kMostAtOnce = 500;
+
+class ReplicaSets final : public Reconciler {
+public:
+    std::string_view name() const override { return "replicaset"; }
+    std::string resource() const override { return "apps/replicasets"; }
+    std::vector<std::string> watches() const override { return {"apps/replicasets", "pods"}; }
+
+    std::vector<Target> concerned(const std::string& resource, const Object& object, const Objects&) const override {
+        if (resource == "apps/replicasets") return {{object.meta.ns, object.meta.name}};
+        const auto* controller = object.meta.controller();
+        if (!controller || controller->kind != "ReplicaSet") return {};
+        return {{object.meta.ns, controller->name}};
+    }
+
+    Outcome reconcile(const Target& target, const Objects& objects, base::Time) const override {
+        const auto set = objects.find("apps/replicasets", target.ns, target.name);
+        if (!set || is_deleting(*set)) return {};
+        std::vector<ObjectPtr> active;
+        for (const auto& pod : objects.controlled_by("pods", set->meta.uid)) {
+            if (is_active(*pod)) active.push_back(pod);
+        }
+        Outcome outcome;
+        scale(*set, active, outcome.actions);
+        tell(*set, active, outcome.actions);
+        return outcome;
+    }
+
+private:
+    static void scale(const Object& set, std::vector<ObjectPtr> active, Actions& actions) {
+        const auto wanted =
+            static_cast<size_t>(std::max<int64_t>(0, integer_at(set.document, {"spec", "replicas"}, 1)));
+        if (active.size() < wanted) {
+            const Json* pod_template = base::find(set.document, {"spec", "template"});
+            if (!pod_template) return;
+            const Json pod = pod_from_template(*pod_template, set, "ReplicaSet", "apps/v1");
+            for (size_t i = 0; i < std::min(kMostAtOnce, wanted - active.size()); ++i) {
+                actions.push_back({Action::Verb::Create, "pods", "v1", set.meta.ns, "", "", pod});
+            }
+        }
+        if (active.size() > wanted) {
+            sort_for_deletion(active);
+            active.resize(std::min(kMostAtOnce, active.size() - wanted));
+            for (const auto& pod : active) {
+                actions.push_back(delete_object("pods", pod->meta.ns, pod->meta.name, pod->meta.uid));
+            }
+        }
+    }
+
+    static void tell(const Object& set, const std::vector<ObjectPtr>& active, Actions& actions) {
+        const auto ready = std::count_if(active.begin(), active.end(), [](const auto& pod) { return is_ready(*pod); });
+        const auto count = static_cast<int64_t>(active.size());
+        const int64_t generation = integer_at(set.document, {"metadata", "generation"}, 0);
+        const bool same = integer_at(set.document, {"status", "replicas"}, 0) == count &&
+                          integer_at(set.document, {"status", "readyReplicas"}, 0) == ready &&
+                          integer_at(set.document, {"status", "observedGeneration"}, 0) == generation;
+        if (same) return;
+        actions.push_back(patch_status("apps/replicasets", set.meta.ns, set.meta.name, set.meta.uid,
+                                       {{"replicas", count},
+                                        {"fullyLabeledReplicas", count},
+                                        {"readyReplicas", ready},
+                                        {"availableReplicas", ready},
+                                        {"observedGeneration", generation}}));
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<Reconciler> replicaset_reconciler() {
+    return std::make_unique<ReplicaSets>();
+}
+
+}  // namespace berth::control

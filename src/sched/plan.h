@@ -1,0 +1,46 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "model/reservation.h"
+
+namespace berth::sched {
+
+// What shall be written, as values. Whoever carries a plan out reports back with Scheduler::outcome().
+
+// Assigns a pod to a node; the annotations travel in the same write.
+struct BindPod {
+    std::string uid, ns, name;
+    std::string node;
+    std::vector<std::pair<std::string, std::string>> annotations;
+};
+
+// No node fits a pod now: condition PodScheduled=False and an event, in kube-scheduler's words.
+struct RefusePod {
+    std::string uid, ns, name;
+    std::string message;
+    std::string reason = "Unschedulable";  // SchedulingGated, SchedulerError
+};
+
+// A reservation has its place, or no node fits it now: its whole new status.
+struct WriteReservation {
+    std::string uid, name;
+    model::ReservationStatus status;
+    bool placed = false;
+    std::string message;  // for people: where it is, or why not
+};
+
+// It is not known whether a bind took effect: read the pod and put() what is there, or remove it.
+struct ReadPod {
+    std::string uid, ns, name;
+};
+
+using Plan = std::variant<BindPod, RefusePod, WriteReservation, ReadPod>;
+
+// What came of a plan. Unknown: the request may or may not have taken effect; only a read resolves it, never a timeout.
+enum class Outcome : uint8_t { Done, Refused, Unknown };
+
+}  // namespace berth::sched

@@ -1,0 +1,127 @@
+#include "sched/scheduler.h"
+
+#include <gtest/gtest.h>
+
+namespace berth::sched {
+namespace {
+
+std::shared_ptr<model::Node> node(const std::string& name, int64_t cpu_milli) {
+    auto made = std::make_shared<model::Node>();
+    made->meta.name = name;
+    made->allocatable.set(model::kCpu, cpu_milli);
+    made->allocatable.set(model::kMemory, int64_t{32} << 30);
+    made->allocatable.set(model::kPods, 110);
+    return made;
+}
+
+model::Pod pod(const std::string& name, int64_t cpu_milli, const std::string& uid = "") {
+    model::Pod made;
+    made.meta.ns = "default";
+    made.meta.name = name;
+    made.meta.uid = uid.empty() ? name + "-uid" : uid;
+    auto spec = std::make_shared<model::PodSpec>();
+    spec->ns = "default";
+    spec->scheduler_name = "berth";
+    spec->requests.set(model::kCpu, cpu_milli);
+    spec->requests.set(model::kPods, 1);
+    spec->scoring_cpu_milli = cpu_milli;
+    made.spec = spec;
+    return made;
+}
+
+class SchedulerTest : public testing::Test {
+protected:
+    SchedulerTest() : scheduler_({{"berth", default_profile()}}) { scheduler_.put(node("n1", 4000), now_); }
+    std::vector<Plan> step() { return scheduler_.step(now_, base::Time{}, 100); }
+    int64_t used() const { return scheduler_.ledger().column(model::kCpu)->used[0]; }
+
+    base::Instant now_{1};
+    Scheduler scheduler_;
+};
+
+TEST_F(SchedulerTest, BindsAndHoldsUntilSeen) {
+    scheduler_.put(pod("a", 3000), now_);
+    const auto plans = step();
+    ASSERT_EQ(plans.size(), 1u);
+    EXPECT_EQ(std::get<BindPod>(plans[0]).node, "n1");
+    EXPECT_EQ(used(), 3000);
+    scheduler_.outcome(plans[0], Outcome::Done, now_);
+    auto bound = pod("a", 3000);
+    bound.node = "n1";
+    scheduler_.put(bound, now_);
+    scheduler_.put(bound, now_);
+    EXPECT_EQ(used(), 3000);
+    EXPECT_TRUE(step().empty());
+}
+
+TEST_F(SchedulerTest, ARefusedBindGivesBackAndTriesAgain) {
+    scheduler_.put(pod("a", 3000), now_);
+    const auto plans = step();
+    scheduler_.outcome(plans[0], Outcome::Refused, now_);
+    EXPECT_EQ(used(), 0);
+    EXPECT_TRUE(step().empty());
+    now_ = now_ + std::chrono::seconds(1);
+    EXPECT_EQ(step().size(), 1u);
+}
+
+TEST_F(SchedulerTest, AnUnknownBindIsResolvedByReading) {
+    scheduler_.put(pod("a", 3000), now_);
+    const auto bind = step();
+    auto reads = scheduler_.outcome(bind[0], Outcome::Unknown, now_);
+    ASSERT_EQ(reads.size(), 1u);
+    EXPECT_EQ(used(), 3000) << "held while nobody knows";
+    // It had taken effect.
+    auto bound = pod("a", 3000);
+    bound.node = "n1";
+    scheduler_.put(bound, now_);
+    scheduler_.outcome(reads[0], Outcome::Done, now_);
+    EXPECT_EQ(used(), 3000);
+
+    // The next one had not.
+    scheduler_.put(pod("b", 500), now_);
+    const auto second = step();
+    reads = scheduler_.outcome(second[0], Outcome::Unknown, now_);
+    scheduler_.put(pod("b", 500), now_);
+    scheduler_.outcome(reads[0], Outcome::Done, now_);
+    EXPECT_EQ(used(), 3000);
+}
+
+TEST_F(SchedulerTest, RoomThatAppearsWakesAtOnce) {
+    auto blocker = pod("blocker", 4000);
+    blocker.node = "n1";
+    scheduler_.put(blocker, now_);
+    scheduler_.put(pod("a", 2000), now_);
+    auto plans = step();
+    ASSERT_EQ(plans.size(), 1u);
+    EXPECT_EQ(std::get<RefusePod>(plans[0]).message, "0/1 nodes are available: 1 Insufficient cpu.");
+    now_ = now_ + std::chrono::seconds(30);
+    scheduler_.remove_pod("blocker-uid", now_);
+    plans = step();
+    ASSERT_EQ(plans.size(), 1u);
+    EXPECT_EQ(std::get<BindPod>(plans[0]).name, "a");
+}
+
+TEST_F(SchedulerTest, ANewPodWithAnOldNameIsANewPod) {
+    auto old = pod("a", 3000, "first");
+    old.node = "n1";
+    scheduler_.put(old, now_);
+    scheduler_.put(pod("a", 500, "second"), now_);
+    EXPECT_EQ(step().size(), 1u);
+    scheduler_.remove_pod("first", now_);
+    EXPECT_EQ(used(), 500);
+}
+
+TEST_F(SchedulerTest, ForeignSchedulersPodsAreLeftAlone) {
+    auto foreign = pod("a", 100);
+    auto spec = std::make_shared<model::PodSpec>(*foreign.spec);
+    spec->scheduler_name = "other";
+    foreign.spec = spec;
+    scheduler_.put(foreign, now_);
+    EXPECT_TRUE(step().empty());
+    foreign.node = "n1";
+    scheduler_.put(foreign, now_);
+    EXPECT_EQ(used(), 100);
+}
+
+}  // namespace
+}  // namespace berth::sched
