@@ -6,31 +6,20 @@
 #include <tuple>
 
 #include "base/json_view.h"
+#include "control/reservations.h"
 #include "model/node.h"
+#include "model/reservation_status.h"
+#include "sched/cycle.h"
 
 namespace berth::cli {
 namespace {
-
-// The sizes a person speaks of: without the pod slot.
-model::Resources without_slot(model::Resources amounts) {
-    amounts.erase(model::kPods);
-    return amounts;
-}
-
-// What owners hold of what was reserved: their requests, limited to the reserved names and amounts.
-model::Resources limited(const model::Resources& charged, const model::Resources& reserved) {
-    model::Resources out;
-    reserved.for_each([&](model::ResourceId id, int64_t amount) {
-        if (id != model::kPods && charged.has(id)) out.set(id, std::min(amount, charged.get(id)));
-    });
-    return out;
-}
 
 void fill(Outcome& outcome, const sched::Verdict& verdict, const ledger::Ledger& ledger) {
     for (size_t i = 0; i < verdict.feasible.size(); ++i) {
         const std::string name(ledger.name(verdict.feasible[i]));
         outcome.feasible.push_back(name);
         outcome.scores[name] = verdict.scores[i];
+        if (!verdict.reservation_scores.empty()) outcome.reservation_scores[name] = verdict.reservation_scores[i];
     }
     std::sort(outcome.feasible.begin(), outcome.feasible.end());
     for (ledger::Row row = 0; row < ledger.rows(); ++row) {
@@ -119,12 +108,14 @@ Status World::put_reservation(model::Reservation reservation) {
     if (fresh) ++arrivals_;
     if (reservation.meta.uid.empty()) reservation.meta.uid = fmt::format("reservation-{}", order->second);
     if (reservation.meta.created == base::Time{}) reservation.meta.created = now_;
+    store(std::move(reservation));
+    return {};
+}
+
+void World::store(model::Reservation reservation) {
     auto object = std::make_shared<const model::Reservation>(std::move(reservation));
     ledger_.put(object);
-    Held held{object,
-              {key, object->phase, object->node, without_slot(object->allocatable), {}, object->current_owners}};
-    reservations_.insert_or_assign(key, std::move(held));
-    return {};
+    reservations_.insert_or_assign(object->meta.name, std::move(object));
 }
 
 void World::remove(std::string_view kind, std::string_view ns, std::string_view name) {
@@ -139,7 +130,7 @@ void World::remove(std::string_view kind, std::string_view ns, std::string_view 
         pods_.erase(pod);
     }
     if (const auto held = reservations_.find(name); kind == "Reservation" && held != reservations_.end()) {
-        ledger_.remove_reservation(held->second.object->meta.uid);
+        ledger_.remove_reservation(held->second->meta.uid);
         reservations_.erase(held);
     }
 }
@@ -148,13 +139,13 @@ void World::advance_to(base::Time now) {
     now_ = now;
 }
 
-void World::expire() {
-    for (auto& [name, held] : reservations_) {
-        const auto end = held.object->end();
-        if (model::is_final(held.state.phase) || !end || *end > now_) continue;
-        sync(held);
-        held.state.phase = model::ReservationPhase::Failed;
-        ledger_.finish(ledger_.find_reservation(held.object->meta.uid));
+// Owners, success, expiry, lost nodes, waiting: what the controllers would write.
+void World::reconcile() {
+    const control::ReservationPass pass{ledger_, now_, base::Instant{now_.nanos}};
+    for (auto& write : control::reconcile_reservations(pass, ages_).statuses) {
+        model::Reservation next = *reservations_.find(write.target.name)->second;
+        static_cast<model::ReservationStatus&>(next) = std::move(write.status);
+        store(std::move(next));
     }
 }
 
@@ -164,18 +155,17 @@ std::vector<World::Entrant> World::entrants() const {
         if (ledger_.find_pod(pod.meta.uid) != ledger::kNone || pod.terminal() || pod.meta.deleted) continue;
         all.push_back({pod.spec->priority, pod.meta.created, order_.find("pod/" + key)->second, false, key});
     }
-    for (const auto& [key, held] : reservations_) {
-        if (held.state.phase != model::ReservationPhase::Pending) continue;
-        const auto& object = *held.object;
+    for (const auto& [key, object] : reservations_) {
+        if (object->phase != model::ReservationPhase::Pending) continue;
         all.push_back(
-            {object.spec->priority, object.meta.created, order_.find("reservation/" + key)->second, true, key});
+            {object->spec->priority, object->meta.created, order_.find("reservation/" + key)->second, true, key});
     }
     std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.rank() < b.rank(); });
     return all;
 }
 
 std::vector<Outcome> World::settle() {
-    expire();
+    reconcile();
     std::vector<Outcome> outcomes;
     for (const auto& broken : broken_) {
         Outcome outcome;
@@ -187,9 +177,10 @@ std::vector<Outcome> World::settle() {
     }
     broken_.clear();
     for (const auto& entrant : entrants()) {
-        outcomes.push_back(entrant.is_reservation ? place_reservation(reservations_.find(entrant.key)->second)
+        outcomes.push_back(entrant.is_reservation ? place_reservation(*reservations_.find(entrant.key)->second)
                                                   : place_pod(pods_.find(entrant.key)->second));
     }
+    reconcile();
     return outcomes;
 }
 
@@ -201,52 +192,50 @@ Outcome World::place_pod(const model::Pod& pod) {
         outcome.error = "Scheduling is blocked due to non-empty scheduling gates";
         return outcome;
     }
-    sched::Decision decision = sched::decide_pod(pod, ledger_, sched::default_profile());
+    const sched::Decision decision = sched::decide_pod(pod, ledger_, sched::default_profile());
     fill(outcome, decision.verdict, ledger_);
     if (decision.verdict.chosen == ledger::kNoRow) return outcome;
-    if (!decision.charges.empty()) {
-        outcome.reservation = ledger_.reservation(decision.charges.front().reservation).object->meta.name;
+    for (const auto& charge : decision.charges) {
+        const std::string& name = ledger_.reservation(charge.reservation).object->meta.name;
+        if (outcome.reservation.empty()) outcome.reservation = name;
+        model::Resources amount = charge.amount;
+        amount.erase(model::kPods);
+        outcome.charges[name] = std::move(amount);
     }
-    ledger_.assume(pod, decision.verdict.chosen, std::move(decision.charges));
-    if (!outcome.reservation.empty()) sync(reservations_.find(outcome.reservation)->second);
+    model::Pod bound = pod;
+    bound.node = outcome.node;
+    for (const auto& [key, value] : decision.annotations) bound.meta.annotations.set(key, value);
+    ledger_.put(bound);
+    pods_.insert_or_assign(pod.meta.full_name(), std::move(bound));
     return outcome;
 }
 
-Outcome World::place_reservation(Held& held) {
+Outcome World::place_reservation(const model::Reservation& reservation) {
     Outcome outcome;
     outcome.is_reservation = true;
-    outcome.name = held.object->meta.name;
-    const auto [verdict, charges] = sched::decide_reservation(*held.object, ledger_, sched::default_profile());
-    fill(outcome, verdict, ledger_);
-    if (verdict.chosen == ledger::kNoRow) return outcome;
-    ledger_.assume_reservation(ledger_.find_reservation(held.object->meta.uid), verdict.chosen, false);
-    held.state.phase = model::ReservationPhase::Available;
-    held.state.node = outcome.node;
-    sync(held);
+    outcome.name = reservation.meta.name;
+    const auto decision = sched::decide_reservation(reservation, ledger_, sched::default_profile());
+    fill(outcome, decision.verdict, ledger_);
+    model::Reservation next = reservation;
+    model::ReservationStatus& status = next;
+    if (outcome.node.empty()) {
+        status = model::unschedulable(std::move(status), outcome.message, now_);
+    } else if (decision.waiting) {
+        status = model::placed_waiting(std::move(status), outcome.node, next.spec->requests, decision.missing, now_);
+        outcome.message = model::find_condition(status, "Ready")->message;
+    } else {
+        status = model::placed(std::move(status), outcome.node, next.spec->requests, now_);
+    }
+    store(std::move(next));
     return outcome;
-}
-
-// Brings what is told about a reservation in line with the ledger; one that is used up becomes Succeeded.
-void World::sync(Held& held) {
-    const auto index = ledger_.find_reservation(held.object->meta.uid);
-    const auto& entry = ledger_.reservation(index);
-    if (!entry.live) return;
-    held.state.allocatable = without_slot(entry.allocatable);
-    held.state.allocated = limited(entry.charged, entry.allocatable);
-    held.state.owners.clear();
-    for (const auto owner : entry.owners) {
-        const auto& pod = ledger_.pod(owner);
-        held.state.owners.push_back({std::string(pod.ns()), std::string(pod.name.view()), pod.uid.text()});
-    }
-    if (held.object->allocate_once && !entry.owners.empty()) {
-        held.state.phase = model::ReservationPhase::Succeeded;
-        ledger_.finish(index);
-    }
 }
 
 std::vector<Holding> World::holdings() const {
     std::vector<Holding> out;
-    for (const auto& [name, held] : reservations_) out.push_back(held.state);
+    for (const auto& [name, object] : reservations_) {
+        out.push_back(
+            {name, object->phase, object->node, object->allocatable, object->allocated, object->current_owners});
+    }
     return out;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "control/ages.h"
 #include "ledger/ledger.h"
 #include "model/pod.h"
 #include "model/reservation.h"
@@ -64,26 +65,24 @@ private:
         bool is_reservation;
         std::string ns, name, error;
     };
-    struct Held {
-        std::shared_ptr<const model::Reservation> object;
-        Holding state;
-    };
+    using ReservationPtr = std::shared_ptr<const model::Reservation>;
     struct Entrant;
 
     Status put_pod(model::Pod pod);
     Status put_reservation(model::Reservation reservation);
     std::vector<Entrant> entrants() const;
     Outcome place_pod(const model::Pod& pod);
-    Outcome place_reservation(Held& held);
-    void sync(Held& held);
-    void expire();
+    Outcome place_reservation(const model::Reservation& reservation);
+    void store(model::Reservation reservation);
+    void reconcile();
 
     base::Time now_;
     uint64_t arrivals_ = 0;
     ledger::Ledger ledger_;
     std::map<std::string, model::Pod, std::less<>> pods_;  // by namespace/name
     std::map<std::string, uint64_t, std::less<>> order_;   // of arrival, by kind/namespace/name
-    std::map<std::string, Held, std::less<>> reservations_;
+    std::map<std::string, ReservationPtr, std::less<>> reservations_;
+    control::Ages ages_;
     std::vector<Broken> broken_;
 };
 

@@ -114,7 +114,9 @@ void Ledger::put(std::shared_ptr<const model::Node> node) {
 void Ledger::remove_node(std::string_view name) {
     const Row row = row_of(name);
     if (row == kNoRow) return;
-    while (!nodes_[row].reservations.empty()) finish(nodes_[row].reservations.back());
+    by_name_.erase(row);
+    const std::vector<ReservationIndex> reservations = nodes_[row].reservations;
+    for (const ReservationIndex index : reservations) refresh(index);
     const std::vector<PodIndex> pods = nodes_[row].pods;
     for (const PodIndex index : pods) {
         unplace(index);
@@ -124,7 +126,6 @@ void Ledger::remove_node(std::string_view name) {
     images_.remove(*nodes_[row].node);
     terms_->leave(row);
     set_allocatable(row, {});
-    by_name_.erase(row);
     nodes_[row] = NodeEntry();
     free_rows_.push_back(row);
     changes_.touch_member(row);
@@ -141,12 +142,9 @@ void Ledger::attach_orphans(std::string_view node_name, Row row) {
             place(index);
         }
     }
-    for (ReservationIndex i = 0; i < reservations_.size(); ++i) {
-        auto& entry = reservations_[i];
-        if (entry.object && entry.live && entry.row == kNoRow && entry.object->node == node_name) {
-            entry.row = row;
-            hold(i);
-        }
+    if (const auto stranded = stranded_.find(node_name); stranded != stranded_.end()) {
+        const std::vector<ReservationIndex> found_node = stranded->second;
+        for (const ReservationIndex index : found_node) refresh(index);
     }
 }
 
@@ -192,9 +190,20 @@ void Ledger::recompute_row(Row row) {
         if (columns_[i]) columns_[i]->used[row] = use.get({static_cast<uint16_t>(i)});
     }
     Resources scoring;
-    for (const PodIndex index : nodes_[row].pods) {
-        scoring.add(model::kCpu, pods_[index].spec->scoring_cpu_milli);
-        scoring.add(model::kMemory, pods_[index].spec->scoring_memory);
+    const auto count = [](Resources& sum, const model::PodSpec& spec) {
+        sum.add(model::kCpu, spec.scoring_cpu_milli);
+        sum.add(model::kMemory, spec.scoring_memory);
+    };
+    for (const PodIndex index : nodes_[row].pods) count(scoring, *pods_[index].spec);
+    // A reservation counts like a pod, less what its owners already count.
+    for (const ReservationIndex index : nodes_[row].reservations) {
+        Resources unused;
+        Resources used;
+        count(unused, *reservations_[index].object->spec);
+        for (const PodIndex owner : reservations_[index].owners) count(used, *pods_[owner].spec);
+        unused.subtract(used);
+        unused.max({{model::kCpu, 0}, {model::kMemory, 0}});
+        scoring.add(unused);
     }
     scoring_cpu_[row] = scoring.get(model::kCpu);
     scoring_memory_[row] = scoring.get(model::kMemory);
@@ -217,15 +226,18 @@ void Ledger::place(PodIndex index) {
     NodeEntry& entry = nodes_[pod.row];
     pod.place = static_cast<uint32_t>(entry.pods.size());
     entry.pods.push_back(index);
-    if (!pod.spec->ports.empty()) entry.ports.add(pod.spec->ports);
+    if (!pod.spec->ports.empty()) {
+        entry.ports.add(pod.spec->ports);
+        if (reserves_ports(pod.row)) recompute_ports(pod.row);
+    }
+    if (pod.linked && !pod.linked->fault.empty()) ++entry.unreadable;
     if (!pod.spec->volumes.empty()) volumes_.enter({false, index}, pod.row, pod.spec);
     changes_.touch(pod.row);
     count_near(index);
     if (pod.charges.empty()) return add_sums(pod.row, *pod.spec);
     for (const auto& charge : pod.charges) {
-        auto& reservation = reservations_[charge.reservation];
-        reservation.owners.push_back(index);
-        recompute_charged(reservation);
+        reservations_[charge.reservation].owners.push_back(index);
+        recompute_charged(charge.reservation);
         show_near(charge.reservation);
     }
     recompute_row(pod.row);
@@ -239,15 +251,18 @@ void Ledger::leave_row(PodIndex index) {
     entry.pods[pod.place] = last;
     pods_[last].place = pod.place;
     entry.pods.pop_back();
-    if (!pod.spec->ports.empty()) entry.ports.remove(pod.spec->ports);
+    if (!pod.spec->ports.empty()) {
+        entry.ports.remove(pod.spec->ports);
+        if (reserves_ports(pod.row)) recompute_ports(pod.row);
+    }
+    if (pod.linked && !pod.linked->fault.empty()) --entry.unreadable;
     if (!pod.spec->volumes.empty()) volumes_.leave({false, index}, pod.row);
     changes_.touch(pod.row);
     uncount_near(index);
     if (pod.charges.empty()) return subtract_sums(pod.row, *pod.spec);
     for (const auto& charge : pod.charges) {
-        auto& reservation = reservations_[charge.reservation];
-        erase_value(reservation.owners, index);
-        recompute_charged(reservation);
+        erase_value(reservations_[charge.reservation].owners, index);
+        recompute_charged(charge.reservation);
         show_near(charge.reservation);
     }
     recompute_row(pod.row);
@@ -267,19 +282,26 @@ PodIndex Ledger::new_pod() {
 }
 
 PodIndex Ledger::assume(const model::Pod& pod, Row row, std::vector<Charge> charges) {
+    return enter(pod, row, linked_by(pod, charges), true);
+}
+
+PodIndex Ledger::enter(const model::Pod& pod, Row row, std::unique_ptr<Linked> linked, bool assumed) {
     const PodIndex index = new_pod();
     PodEntry& entry = pods_[index];
     entry.uid = Uid(pod.meta.uid);
     CHECK(pod_by_uid_.insert(index).second);
     entry.name = Text(pod.meta.name);
     entry.spec = specs_.intern(pod.spec);
-    entry.charges = std::move(charges);
     entry.row = row;
     entry.priority = pod.spec->priority;
-    entry.assumed = true;
+    entry.assumed = assumed;
     entry.terminating = pod.meta.deleted.has_value();
     entry.created = pod.meta.created;
     entry.started = pod.started.value_or(pod.meta.created);
+    if (linked) {
+        set_links(index, std::move(linked));
+        entry.charges = resolve(index);
+    }
     if (row == kNoRow) {
         orphans_[pod.node].push_back(index);
         orphan_node_[index] = pod.node;
@@ -301,11 +323,11 @@ void Ledger::put(const model::Pod& pod) {
             entry.assumed = false;
             set_terminating(known, pod.meta.deleted.has_value());
             entry.started = pod.started.value_or(pod.meta.created);
-            return;
+            return see_links(known, pod);
         }
         free_pod(known);
     }
-    pods_[assume(pod, row_of(pod.node), charges_of(pod))].assumed = false;
+    spend(enter(pod, row_of(pod.node), read_linked(pod), false));
 }
 
 void Ledger::free_pod(PodIndex index) {
@@ -317,6 +339,7 @@ void Ledger::free_pod(PodIndex index) {
         orphan_node_.erase(index);
     }
     unplace(index);
+    set_links(index, nullptr);
     pod_by_uid_.erase(index);
     pods_[index] = PodEntry();
     free_pods_.push_back(index);

@@ -12,6 +12,7 @@
 #include "ledger/changes.h"
 #include "ledger/ids.h"
 #include "ledger/images.h"
+#include "ledger/owner_index.h"
 #include "ledger/ports.h"
 #include "ledger/slab.h"
 #include "ledger/spec_pool.h"
@@ -19,6 +20,7 @@
 #include "ledger/uid.h"
 #include "ledger/volumes.h"
 #include "ledger/workloads.h"
+#include "model/allocated.h"
 #include "model/node.h"
 #include "model/pod.h"
 #include "model/reservation.h"
@@ -39,6 +41,14 @@ struct Column {
 struct Charge {
     ReservationIndex reservation = kNone;
     Resources amount;
+    bool operator==(const Charge&) const = default;
+};
+
+// What a pod that draws from reservations carries, whether or not they are known here.
+struct Linked {
+    model::Links links;
+    std::vector<model::OwnerRef> owners;  // of the pod
+    std::string fault;                    // the links cannot be read: nobody knows what the pod draws from
 };
 
 // There may be a million: names are packed, the namespace is the spec's, and equal specs are one.
@@ -46,9 +56,10 @@ struct PodEntry {
     Uid uid;
     Text name;
     std::shared_ptr<const model::PodSpec> spec;
-    std::vector<Charge> charges;
-    Row row = kNoRow;    // kNoRow: bound to a node that is not known (yet)
-    uint32_t place = 0;  // among its row's pods
+    std::vector<Charge> charges;     // to live reservations of its row; the first is the nominated one
+    std::unique_ptr<Linked> linked;  // nullptr for almost every pod
+    Row row = kNoRow;                // kNoRow: bound to a node that is not known (yet)
+    uint32_t place = 0;              // among its row's pods
     int32_t priority = 0;
     bool assumed = false;      // placed by us, not yet seen bound
     bool terminating = false;  // has a deletionTimestamp
@@ -62,15 +73,22 @@ struct PodEntry {
 
 struct ReservationEntry {
     std::shared_ptr<const model::Reservation> object;
-    Row row = kNoRow;
-    Resources allocatable;         // what it holds while it is live; pods = 1
-    std::vector<PodIndex> owners;  // pods charged to it
-    bool live = false;             // Available or Waiting, as far as this ledger has decided or seen
+    std::string node;       // where it was placed
+    Resources reserved;     // what it was placed with; pods = 1
+    Row row = kNoRow;       // where it holds; kNoRow while it is not live, or its node is not known
+    Resources allocatable;  // what it holds there
+    bool placed = false;    // by us, or as its status says
+    bool live = false;      // Available or Waiting, as far as this ledger has decided or seen
     bool waiting = false;
-    bool assumed = false;  // placed by us, not yet seen in its status
+    bool assumed = false;      // placed by us, not yet seen in its status
+    bool spent = false;        // allocateOnce, and an owner was bound
+    bool finished = false;     // by finish()
+    bool filed = false;        // in the index of owners
+    uint64_t finished_at = 0;  // the object's revision then
 
-    // Whole requests of its owners (for joint draws: the drawn parts).
-    Resources charged;
+    std::vector<PodIndex> owners;        // pods charged to it
+    Resources charged;                   // whole requests of its owners (for joint draws: the drawn parts)
+    std::vector<model::HostPort> ports;  // of those it names, the ones that no pod has taken
 };
 
 struct NodeEntry {
@@ -78,7 +96,8 @@ struct NodeEntry {
     std::vector<PodIndex> pods;
     std::vector<ReservationIndex> reservations;  // live ones
     Ports ports;
-    bool saturated = false;  // a sum met the end of int64: this row is recomputed, not adjusted
+    uint32_t unreadable = 0;  // pods whose links cannot be read: no reservation of the row may be drawn from
+    bool saturated = false;   // a sum met the end of int64: this row is recomputed, not adjusted
 };
 
 // Who holds what. For every row and resource
@@ -106,6 +125,8 @@ public:
     // Places a pod now; it stays until put() sees it bound, or until it is given back.
     PodIndex assume(const model::Pod& pod, Row row, std::vector<Charge> charges);
     void assume_reservation(ReservationIndex reservation, Row row, bool waiting);
+    // Takes that back: its status could not be written.
+    void unassume_reservation(ReservationIndex reservation);
     // Takes a pod out of its row and puts it back: preemption's what-if.
     void lift(PodIndex pod);
     void settle(PodIndex pod);
@@ -148,6 +169,17 @@ public:
     const base::StringMap<ReservationIndex>& reservations() const { return reservation_by_uid_; }
     // What the reservation still has for new owners: max(0, allocatable - held back - charged).
     Resources remaining(ReservationIndex index) const;
+    int64_t remaining(ReservationIndex index, ResourceId id) const;
+    // Live ones that somebody may draw from.
+    const OwnerIndex& owner_index() const { return owner_index_; }
+    // Pods whose link names it, on its node, and which are its owners; also when it is final. By uid.
+    std::vector<PodIndex> owners_of(ReservationIndex index) const;
+    // What the pod's links say it takes from it, live or not.
+    Resources drawn(PodIndex pod, ReservationIndex from) const;
+    // The waiting ones of a row, first in the queue first.
+    std::vector<ReservationIndex> waiting(Row row) const;
+    // What the row lacks for a waiting one and those before it; empty: it may become available.
+    Resources shortage(ReservationIndex index) const;
 
     // The same sums, from members alone; a test compares them with the columns after every step.
     Resources recomputed_use(Row row) const;
@@ -180,11 +212,27 @@ private:
     void add_sums(Row row, const model::PodSpec& spec);
     void subtract_sums(Row row, const model::PodSpec& spec);
     void recompute_row(Row row);
-    void recompute_charged(ReservationEntry& entry);
-    void link_owners(ReservationIndex index);
+    PodIndex enter(const model::Pod& pod, Row row, std::unique_ptr<Linked> linked, bool assumed);
+    // Reservations: see reservations.cc
+    ReservationIndex new_reservation();
+    void recompute_charged(ReservationIndex index);
+    void recompute_ports(Row row);
+    bool reserves_ports(Row row) const;
     void hold(ReservationIndex index);
     void release(ReservationIndex index);
-    std::vector<Charge> charges_of(const model::Pod& pod) const;
+    void refresh(ReservationIndex index);
+    void strand(ReservationIndex index, bool waits);
+    void file(ReservationIndex index);
+    static std::unique_ptr<Linked> read_linked(const model::Pod& pod);
+    std::unique_ptr<Linked> linked_by(const model::Pod& pod, const std::vector<Charge>& charges) const;
+    void set_links(PodIndex index, std::unique_ptr<Linked> linked);
+    bool owns(PodIndex index, const model::Reservation& reservation) const;
+    std::vector<std::pair<std::string_view, Resources>> split(PodIndex index) const;
+    std::vector<Charge> resolve(PodIndex index) const;
+    void recharge(PodIndex index);
+    void relink(const std::string& uid);
+    void see_links(PodIndex index, const model::Pod& pod);
+    void spend(PodIndex index);
     // Terms: see near.cc
     void count_near(PodIndex index);
     void uncount_near(PodIndex index);
@@ -217,6 +265,9 @@ private:
     std::vector<ReservationEntry> reservations_;
     std::vector<ReservationIndex> free_reservations_;
     base::StringMap<ReservationIndex> reservation_by_uid_;
+    OwnerIndex owner_index_;
+    base::StringMap<std::vector<PodIndex>> linked_;            // by the uid of a reservation they name
+    base::StringMap<std::vector<ReservationIndex>> stranded_;  // live ones, by the name of their unknown node
 };
 
 }  // namespace berth::ledger

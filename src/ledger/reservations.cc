@@ -1,5 +1,9 @@
 // The half of the ledger that counts reservations.
+//
+// Who is charged to what is a pure function of what is known: the link a pod carries, and the reservation's uid, node,
+// owners and phase. So events may come in any order, and a replay of the stored objects gives the same sums.
 #include <algorithm>
+#include <tuple>
 
 #include "base/check.h"
 #include "ledger/ledger.h"
@@ -12,125 +16,397 @@ ReservationIndex Ledger::find_reservation(std::string_view uid) const {
     return found == reservation_by_uid_.end() ? kNone : found->second;
 }
 
-void Ledger::recompute_charged(ReservationEntry& entry) {
-    entry.charged.clear();
-    for (const PodIndex owner : entry.owners) {
-        for (const auto& charge : pods_[owner].charges) {
-            if (&reservations_[charge.reservation] == &entry) entry.charged.add(charge.amount);
-        }
-    }
+int64_t Ledger::remaining(ReservationIndex index, ResourceId id) const {
+    const ReservationEntry& entry = reservations_[index];
+    const int64_t most = entry.allocatable.get(id) - entry.object->held_back.get(id);
+    return most <= 0 ? 0 : std::max<int64_t>(0, most - entry.charged.get(id));
 }
 
 Resources Ledger::remaining(ReservationIndex index) const {
-    const ReservationEntry& entry = reservations_[index];
     Resources rest;
-    entry.allocatable.for_each(
-        [&](ResourceId id, int64_t amount) { rest.set(id, std::max<int64_t>(0, amount - entry.charged.get(id))); });
+    reservations_[index].allocatable.for_each([&](ResourceId id, int64_t) { rest.set(id, remaining(index, id)); });
     return rest;
+}
+
+// ---- the row's sums
+
+void Ledger::recompute_charged(ReservationIndex index) {
+    ReservationEntry& entry = reservations_[index];
+    entry.charged.clear();
+    for (const PodIndex owner : entry.owners) {
+        for (const auto& charge : pods_[owner].charges) {
+            if (charge.reservation == index) entry.charged.add(charge.amount);
+        }
+    }
+    file(index);
+}
+
+// A port that a pod holds has left its reservation, so no port has two holders.
+void Ledger::recompute_ports(Row row) {
+    NodeEntry& node = nodes_[row];
+    Ports ports;
+    for (const PodIndex pod : node.pods) ports.add(pods_[pod].spec->ports);
+    const std::vector<model::HostPort> taken = ports.held();
+    for (const ReservationIndex index : node.reservations) {
+        ReservationEntry& entry = reservations_[index];
+        entry.ports.clear();
+        for (const auto& port : entry.object->spec->ports) {
+            if (std::find(taken.begin(), taken.end(), port) == taken.end()) entry.ports.push_back(port);
+        }
+        ports.add(entry.ports);
+    }
+    node.ports = std::move(ports);
+}
+
+bool Ledger::reserves_ports(Row row) const {
+    const auto& all = nodes_[row].reservations;
+    return std::any_of(all.begin(), all.end(),
+                       [&](ReservationIndex index) { return !reservations_[index].object->spec->ports.empty(); });
 }
 
 // Enters the row's sums.
 void Ledger::hold(ReservationIndex index) {
     ReservationEntry& entry = reservations_[index];
-    if (entry.row == kNoRow) return;
     nodes_[entry.row].reservations.push_back(index);
-    nodes_[entry.row].ports.add(entry.object->spec->ports);
     volumes_.enter({true, index}, entry.row, entry.object->spec);
     show_near(index);
     recompute_row(entry.row);
+    if (!entry.object->spec->ports.empty()) recompute_ports(entry.row);
     changes_.touch(entry.row);
 }
 
-// Leaves the row's sums; owners stay, as ordinary pods.
+// Leaves the row's sums.
 void Ledger::release(ReservationIndex index) {
     ReservationEntry& entry = reservations_[index];
-    if (entry.row == kNoRow) return;
     terms_->hide(index);
+    const bool ports = !entry.object->spec->ports.empty();
     std::erase(nodes_[entry.row].reservations, index);
-    nodes_[entry.row].ports.remove(entry.object->spec->ports);
     volumes_.leave({true, index}, entry.row);
     recompute_row(entry.row);
+    if (ports) recompute_ports(entry.row);
+    entry.ports.clear();
     changes_.touch(entry.row);
+}
+
+// ---- links
+
+void Ledger::set_links(PodIndex index, std::unique_ptr<Linked> linked) {
+    PodEntry& pod = pods_[index];
+    const auto each_uid = [](const Linked& link, auto f) {
+        if (link.links.allocated) f(link.links.allocated->uid);
+        for (const auto& draw : link.links.draws) f(draw.uid);
+    };
+    if (pod.linked) {
+        each_uid(*pod.linked, [&](const std::string& uid) {
+            const auto found = linked_.find(uid);
+            if (found == linked_.end()) return;
+            std::erase(found->second, index);
+            if (found->second.empty()) linked_.erase(found);
+        });
+    }
+    if (linked) each_uid(*linked, [&](const std::string& uid) { linked_[uid].push_back(index); });
+    pod.linked = std::move(linked);
+}
+
+std::unique_ptr<Linked> Ledger::read_linked(const model::Pod& pod) {
+    auto links = model::read_links(pod.meta.annotations);
+    if (links && links->empty()) return nullptr;
+    auto linked = std::make_unique<Linked>();
+    linked->owners = pod.meta.owners;
+    if (links) {
+        linked->links = std::move(*links);
+    } else {
+        linked->fault = links.error().message;
+    }
+    return linked;
+}
+
+std::unique_ptr<Linked> Ledger::linked_by(const model::Pod& pod, const std::vector<Charge>& charges) const {
+    if (charges.empty()) return nullptr;
+    auto linked = std::make_unique<Linked>();
+    linked->owners = pod.meta.owners;
+    for (const Charge& charge : charges) {
+        const auto& meta = reservations_[charge.reservation].object->meta;
+        if (linked->links.allocated) {
+            linked->links.draws.push_back({meta.name, meta.uid, charge.amount});
+        } else {
+            linked->links.allocated = {meta.name, meta.uid};
+        }
+    }
+    return linked;
+}
+
+bool Ledger::owns(PodIndex index, const model::Reservation& reservation) const {
+    const PodEntry& pod = pods_[index];
+    const std::string uid = pod.uid.text();
+    const model::PodIdentity identity{pod.ns(), pod.name, uid, &pod.spec->labels, &pod.linked->owners};
+    return std::any_of(reservation.owners.begin(), reservation.owners.end(),
+                       [&](const auto& owner) { return model::matches(owner, identity); });
+}
+
+// The pod's request split among the reservations it names: a draw is at most what the request has left, and the
+// nominated one, which comes first, is charged the rest.
+std::vector<std::pair<std::string_view, Resources>> Ledger::split(PodIndex index) const {
+    const PodEntry& pod = pods_[index];
+    std::vector<std::pair<std::string_view, Resources>> parts;
+    Resources rest = pod.spec->requests;
+    for (const auto& draw : pod.linked->links.draws) {
+        Resources amount;
+        draw.amount.for_each([&](ResourceId id, int64_t wanted) {
+            const int64_t part = std::min(wanted, rest.get(id));
+            if (part > 0 && id != model::kPods) amount.set(id, part);
+        });
+        rest.subtract(amount);
+        parts.emplace_back(draw.uid, std::move(amount));
+    }
+    if (const auto& allocated = pod.linked->links.allocated) {
+        parts.insert(parts.begin(), {allocated->uid, std::move(rest)});
+    }
+    return parts;
+}
+
+// What the links mean now: they count while the reservation is live on the pod's node and the pod is its owner.
+std::vector<Charge> Ledger::resolve(PodIndex index) const {
+    const PodEntry& pod = pods_[index];
+    std::vector<Charge> charges;
+    if (!pod.linked || pod.row == kNoRow) return charges;
+    for (auto& [uid, amount] : split(index)) {
+        const ReservationIndex found = find_reservation(uid);
+        if (found == kNone || !reservations_[found].live || reservations_[found].row != pod.row) continue;
+        if (owns(index, *reservations_[found].object)) charges.push_back({found, std::move(amount)});
+    }
+    return charges;
+}
+
+Resources Ledger::drawn(PodIndex index, ReservationIndex from) const {
+    Resources sum;
+    if (!pods_[index].linked) return sum;
+    for (const auto& [uid, amount] : split(index)) {
+        if (uid == reservations_[from].object->meta.uid) sum.add(amount);
+    }
+    return sum;
+}
+
+void Ledger::recharge(PodIndex index) {
+    std::vector<Charge> charges = resolve(index);
+    if (charges == pods_[index].charges) return;
+    leave_row(index);
+    pods_[index].charges = std::move(charges);
+    place(index);
+}
+
+void Ledger::relink(const std::string& uid) {
+    const auto found = linked_.find(uid);
+    if (found == linked_.end()) return;
+    const std::vector<PodIndex> pods = found->second;
+    for (const PodIndex pod : pods) recharge(pod);
+}
+
+// The stored pod decides, not what we assumed.
+void Ledger::see_links(PodIndex index, const model::Pod& pod) {
+    auto linked = read_linked(pod);
+    const auto& known = pods_[index].linked;
+    const bool same =
+        linked && known ? linked->links == known->links && linked->fault == known->fault : linked == known;
+    if (!same) {
+        NodeEntry* node = pods_[index].row == kNoRow ? nullptr : &nodes_[pods_[index].row];
+        if (node && known && !known->fault.empty()) --node->unreadable;
+        set_links(index, std::move(linked));
+        if (node && known && !known->fault.empty()) ++node->unreadable;
+        if (node) recharge(index);
+    }
+    spend(index);
+}
+
+// A bound owner uses an allocateOnce reservation up: what it does not need returns to the node at once.
+void Ledger::spend(PodIndex index) {
+    std::vector<ReservationIndex> used_up;
+    for (const auto& charge : pods_[index].charges) {
+        if (reservations_[charge.reservation].object->allocate_once) used_up.push_back(charge.reservation);
+    }
+    for (const ReservationIndex reservation : used_up) refresh(reservation);
+}
+
+// ---- their states
+
+// Brings the hold in line with what is known of the reservation.
+void Ledger::refresh(ReservationIndex index) {
+    ReservationEntry& entry = reservations_[index];
+    const bool used =
+        std::any_of(entry.owners.begin(), entry.owners.end(), [&](PodIndex owner) { return !pods_[owner].assumed; });
+    entry.spent = entry.spent || (entry.live && entry.object->allocate_once && used);
+    const bool live = entry.placed && !entry.spent && !entry.finished && !model::is_final(entry.object->phase);
+    const Row row = live ? row_of(entry.node) : kNoRow;
+    strand(index, live && row == kNoRow);
+    if (live == entry.live && row == entry.row && entry.reserved == entry.allocatable) return file(index);
+    const std::string uid = entry.object->meta.uid;
+    if (entry.row != kNoRow) {
+        entry.live = false;
+        relink(uid);
+        release(index);
+    }
+    entry.live = live;
+    entry.row = row;
+    entry.allocatable = entry.reserved;
+    if (row != kNoRow) {
+        hold(index);
+        relink(uid);
+    }
+    file(index);
+    const bool used_now =
+        std::any_of(entry.owners.begin(), entry.owners.end(), [&](PodIndex owner) { return !pods_[owner].assumed; });
+    if (entry.object->allocate_once && used_now) refresh(index);
+}
+
+// Remembers, or forgets, that it waits for its node to appear.
+void Ledger::strand(ReservationIndex index, bool waits) {
+    const std::string& node = reservations_[index].node;
+    if (const auto found = stranded_.find(node); found != stranded_.end()) {
+        std::erase(found->second, index);
+        if (found->second.empty()) stranded_.erase(found);
+    }
+    if (waits) stranded_[node].push_back(index);
+}
+
+// Keeps those that somebody might draw from, and only those, in the index.
+void Ledger::file(ReservationIndex index) {
+    ReservationEntry& entry = reservations_[index];
+    const auto& object = *entry.object;
+    const bool open = entry.live && entry.row != kNoRow && !entry.waiting && object.fault.empty() &&
+                      !object.unschedulable && !object.meta.deleted && (!object.allocate_once || entry.owners.empty());
+    if (open == entry.filed) return;
+    entry.filed = open;
+    if (open) {
+        owner_index_.add(index, object.owners);
+    } else {
+        owner_index_.remove(index);
+    }
 }
 
 void Ledger::finish(ReservationIndex index) {
     ReservationEntry& entry = reservations_[index];
-    if (!entry.live) return;
-    entry.live = false;
-    release(index);
-    entry.row = kNoRow;
+    entry.finished = true;
+    entry.finished_at = entry.object->meta.revision;
+    refresh(index);
 }
 
 void Ledger::assume_reservation(ReservationIndex index, Row row, bool waiting) {
     ReservationEntry& entry = reservations_[index];
     CHECK(!entry.live);
-    entry.live = true;
+    entry.placed = true;
     entry.waiting = waiting;
     entry.assumed = true;
-    entry.row = row;
-    entry.allocatable = entry.object->spec->requests;
-    hold(index);
+    entry.node = name(row);
+    entry.reserved = entry.object->spec->requests;
+    refresh(index);
 }
 
-// Pods seen before their reservation find it now.
-void Ledger::link_owners(ReservationIndex index) {
-    const ReservationEntry& entry = reservations_[index];
-    if (entry.row == kNoRow) return;
-    const std::vector<PodIndex> pods = nodes_[entry.row].pods;
-    for (const PodIndex pod : pods) {
-        if (!pods_[pod].charges.empty()) continue;
-        const auto& owners = entry.object->current_owners;
-        const bool ours =
-            std::any_of(owners.begin(), owners.end(), [&](const auto& o) { return pods_[pod].uid == o.uid; });
-        if (!ours) continue;
-        const Row row = pods_[pod].row;
-        unplace(pod);
-        pods_[pod].row = row;
-        pods_[pod].charges = {{index, pods_[pod].spec->requests}};
-        place(pod);
+void Ledger::unassume_reservation(ReservationIndex index) {
+    ReservationEntry& entry = reservations_[index];
+    if (!entry.assumed) return;
+    entry.assumed = false;
+    entry.placed = false;
+    refresh(index);
+    entry.node.clear();
+}
+
+ReservationIndex Ledger::new_reservation() {
+    if (free_reservations_.empty()) {
+        reservations_.emplace_back();
+        return static_cast<ReservationIndex>(reservations_.size() - 1);
     }
+    const ReservationIndex index = free_reservations_.back();
+    free_reservations_.pop_back();
+    return index;
 }
 
 void Ledger::put(std::shared_ptr<const model::Reservation> reservation) {
     ReservationIndex index = find_reservation(reservation->meta.uid);
     if (index == kNone) {
-        index = static_cast<ReservationIndex>(reservations_.size());
-        reservations_.emplace_back();
+        index = new_reservation();
         reservation_by_uid_.emplace(reservation->meta.uid, index);
+    } else if (reservation->meta.revision < reservations_[index].object->meta.revision) {
+        return;
     }
     ReservationEntry& entry = reservations_[index];
-    const bool seen_placed = reservation->live();
+    if (entry.filed) {
+        owner_index_.remove(index);
+        entry.filed = false;
+    }
+    const bool ports = entry.row != kNoRow && entry.object->spec->ports != reservation->spec->ports;
     entry.object = std::move(reservation);
-    if (model::is_final(entry.object->phase)) return finish(index);
-    if (!seen_placed) return;
-    entry.assumed = false;
-    entry.waiting = entry.object->phase == model::ReservationPhase::Waiting;
-    if (entry.live) return;
-    entry.live = true;
-    entry.row = row_of(entry.object->node);
-    entry.allocatable = entry.object->allocatable.empty() ? entry.object->spec->requests : entry.object->allocatable;
-    entry.allocatable.set(model::kPods, 1);
-    hold(index);
-    link_owners(index);
+    if (ports) recompute_ports(entry.row);
+    const auto& object = *entry.object;
+    if (object.meta.revision > entry.finished_at) entry.finished = false;
+    strand(index, false);
+    if (!object.node.empty()) entry.node = object.node;
+    if (object.live() && !object.node.empty()) {
+        entry.assumed = false;
+        entry.placed = true;
+        entry.waiting = object.phase == model::ReservationPhase::Waiting;
+        entry.reserved = object.allocatable.empty() ? object.spec->requests : object.allocatable;
+        entry.reserved.set(model::kPods, 1);
+    }
+    refresh(index);
+    relink(object.meta.uid);
+    refresh(index);
 }
 
 void Ledger::remove_reservation(std::string_view uid) {
     const ReservationIndex index = find_reservation(uid);
     if (index == kNone) return;
-    finish(index);
-    for (const PodIndex owner : reservations_[index].owners) {
-        std::erase_if(pods_[owner].charges, [&](const Charge& charge) { return charge.reservation == index; });
-    }
+    reservations_[index].placed = false;
+    refresh(index);
+    if (reservations_[index].filed) owner_index_.remove(index);
     reservations_[index] = ReservationEntry();
     reservation_by_uid_.erase(uid);
+    free_reservations_.push_back(index);
 }
 
-std::vector<Charge> Ledger::charges_of(const model::Pod& pod) const {
-    const auto links = model::read_links(pod.meta.annotations);
-    if (!links || !links->allocated) return {};
-    const ReservationIndex index = find_reservation(links->allocated->uid);
-    if (index == kNone || !reservations_[index].live || reservations_[index].object->node != pod.node) return {};
-    return {{index, pod.spec->requests}};
+// ---- questions
+
+std::vector<PodIndex> Ledger::owners_of(ReservationIndex index) const {
+    const auto& object = *reservations_[index].object;
+    const auto found = linked_.find(object.meta.uid);
+    std::vector<PodIndex> owners;
+    if (found == linked_.end()) return owners;
+    for (const PodIndex pod : found->second) {
+        if (node_of(pod) == reservations_[index].node && owns(pod, object)) owners.push_back(pod);
+    }
+    std::sort(owners.begin(), owners.end(),
+              [&](PodIndex a, PodIndex b) { return pods_[a].uid.text() < pods_[b].uid.text(); });
+    return owners;
+}
+
+std::vector<ReservationIndex> Ledger::waiting(Row row) const {
+    std::vector<ReservationIndex> queue;
+    for (const ReservationIndex index : nodes_[row].reservations) {
+        if (reservations_[index].waiting) queue.push_back(index);
+    }
+    const auto rank = [&](ReservationIndex index) {
+        const auto& object = *reservations_[index].object;
+        return std::tuple(-static_cast<int64_t>(object.spec->priority), object.meta.created,
+                          std::string_view(object.meta.name));
+    };
+    std::sort(queue.begin(), queue.end(), [&](ReservationIndex a, ReservationIndex b) { return rank(a) < rank(b); });
+    return queue;
+}
+
+// E.g. 16 cpu, pods use 12, W1 of 4 and W2 of 4 wait: W1 lacks nothing, W2 lacks 4.
+Resources Ledger::shortage(ReservationIndex index) const {
+    const ReservationEntry& entry = reservations_[index];
+    Resources later;
+    const auto queue = waiting(entry.row);
+    const auto self = std::find(queue.begin(), queue.end(), index);
+    for (auto at = self == queue.end() ? self : self + 1; at != queue.end(); ++at) {
+        later.add(reservations_[*at].allocatable);
+    }
+    Resources missing;
+    entry.allocatable.for_each([&](ResourceId id, int64_t amount) {
+        const int64_t lacks = -free(entry.row, id) - later.get(id);
+        if (amount > 0 && lacks > 0) missing.set(id, lacks);
+    });
+    return missing;
 }
 
 }  // namespace berth::ledger

@@ -20,13 +20,13 @@ constexpr std::array<std::string_view, 5> kPhases{"Pending", "Available", "Waiti
 constexpr base::Duration kDefaultTtl = std::chrono::hours(24);
 constexpr int32_t kHighestPriority = INT32_MAX;
 
-bool same_or_unset(const std::string& wanted, const std::string& actual) {
+bool same_or_unset(std::string_view wanted, std::string_view actual) {
     return wanted.empty() || wanted == actual;
 }
 
-bool matches_controller(const ReservationOwner::Controller& wanted, const Pod& pod) {
-    if (!same_or_unset(wanted.ns, pod.meta.ns)) return false;
-    for (const auto& owner : pod.meta.owners) {
+bool matches_controller(const ReservationOwner::Controller& wanted, const PodIdentity& pod) {
+    if (!same_or_unset(wanted.ns, pod.ns)) return false;
+    for (const auto& owner : *pod.owners) {
         if (same_or_unset(wanted.uid, owner.uid) && same_or_unset(wanted.name, owner.name) &&
             same_or_unset(wanted.kind, owner.kind) && same_or_unset(wanted.api_version, owner.api_version) &&
             (!wanted.controller || *wanted.controller == owner.controller)) {
@@ -36,7 +36,7 @@ bool matches_controller(const ReservationOwner::Controller& wanted, const Pod& p
     return false;
 }
 
-bool matches_object(const ReservationOwner::Object& wanted, const Meta& pod) {
+bool matches_object(const ReservationOwner::Object& wanted, const PodIdentity& pod) {
     return same_or_unset(wanted.uid, pod.uid) && same_or_unset(wanted.name, pod.name) &&
            same_or_unset(wanted.ns, pod.ns) && same_or_unset(wanted.kind, "Pod") &&
            same_or_unset(wanted.api_version, "v1");
@@ -181,10 +181,10 @@ std::string_view name_of(ReservationPhase phase) {
     return kPhases[static_cast<size_t>(phase)];
 }
 
-bool matches(const ReservationOwner& owner, const Pod& pod) {
-    if (owner.object && !matches_object(*owner.object, pod.meta)) return false;
+bool matches(const ReservationOwner& owner, const PodIdentity& pod) {
+    if (owner.object && !matches_object(*owner.object, pod)) return false;
     if (owner.controller && !matches_controller(*owner.controller, pod)) return false;
-    return !owner.labels || owner.labels->matches(pod.meta.labels);
+    return !owner.labels || owner.labels->matches(*pod.labels);
 }
 
 bool same_purpose(const Reservation& a, const Reservation& b) {

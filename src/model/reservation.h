@@ -47,7 +47,20 @@ struct ReservationOwner {
     bool operator==(const ReservationOwner&) const = default;
 };
 
-bool matches(const ReservationOwner& owner, const Pod& pod);
+// What of a pod an owner clause looks at.
+struct PodIdentity {
+    std::string_view ns, name, uid;
+    const Labels* labels;
+    const std::vector<OwnerRef>* owners;
+};
+inline PodIdentity identity_of(const Pod& pod) {
+    return {pod.meta.ns, pod.meta.name, pod.meta.uid, &pod.meta.labels, &pod.meta.owners};
+}
+
+bool matches(const ReservationOwner& owner, const PodIdentity& pod);
+inline bool matches(const ReservationOwner& owner, const Pod& pod) {
+    return matches(owner, identity_of(pod));
+}
 
 struct PodRef {
     std::string ns, name, uid;

@@ -8,6 +8,7 @@
 #include "ledger/ledger.h"
 #include "model/pod.h"
 #include "model/reservation.h"
+#include "model/reservation_affinity.h"
 
 namespace berth::sched {
 
@@ -15,10 +16,19 @@ using ledger::Ledger;
 using ledger::ReservationIndex;
 using ledger::Row;
 
-// What the reservations that a pod matches give back to it on one node.
+// One way to draw on a node: from one reservation, or from several Default ones jointly. What they have left is read
+// from the ledger when it is needed, so that preemption may ask "and without these pods?".
+struct Offer {
+    std::vector<ReservationIndex> from;
+
+    // Their sum; a pod slot is not joint.
+    int64_t remaining(const Ledger& ledger, model::ResourceId id) const;
+};
+
+// What the reservations that a pod matches are to it on one node.
 struct Credit {
     std::vector<ReservationIndex> matched;
-    model::Resources remaining;          // added to what is free there
+    std::vector<Offer> offers;           // of which one must suffice
     std::vector<model::HostPort> ports;  // held by them, free for this pod
 };
 
@@ -27,13 +37,17 @@ struct Ask {
     const model::PodSpec* spec = nullptr;
     const model::Pod* pod = nullptr;                  // nullptr: a reservation asks
     const model::Reservation* reservation = nullptr;  // nullptr: a pod asks
-    absl::flat_hash_map<Row, Credit> credits;         // empty for almost every pod
+    model::ReservationWishes wishes;
+    std::string fault;                         // an annotation cannot be read: the pod goes nowhere
+    absl::flat_hash_map<Row, Credit> credits;  // empty for almost every pod
 
     const Credit* credit(Row row) const {
         if (credits.empty()) return nullptr;
         const auto found = credits.find(row);
         return found == credits.end() ? nullptr : &found->second;
     }
+    // Reservations change nothing for it, as for almost every pod.
+    bool plain() const { return !reservation && credits.empty() && !wishes.affinity && fault.empty(); }
 };
 
 Ask ask_for(const model::Pod& pod, const Ledger& ledger);

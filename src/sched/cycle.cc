@@ -1,18 +1,92 @@
 #include "sched/cycle.h"
 
+#include <algorithm>
+#include <optional>
+
+#include "base/int128.h"
+#include "sched/draw.h"
+
 namespace berth::sched {
+namespace {
+
+// Missing over allocatable, as an exact fraction.
+struct Shortage {
+    int64_t missing = 0;
+    int64_t of = 1;
+    bool operator<(const Shortage& other) const {
+        return static_cast<int128>(missing) * other.of < static_cast<int128>(other.missing) * of;
+    }
+};
+
+// The largest over the resources; nullopt when the node is too small even when empty.
+std::optional<Shortage> shortage_on(const model::PodSpec& spec, const Ledger& ledger, Row row) {
+    Shortage worst;
+    bool possible = true;
+    spec.requests.for_each([&](model::ResourceId id, int64_t amount) {
+        if (amount <= 0) return;
+        const auto* column = ledger.column(id);
+        const int64_t allocatable = column ? column->allocatable[row] : 0;
+        possible = possible && amount <= allocatable;
+        if (!possible) return;
+        const Shortage here{std::max<int64_t>(0, amount - ledger.free(row, id)), allocatable};
+        if (worst < here) worst = here;
+    });
+    return possible ? std::optional(worst) : std::nullopt;
+}
+
+Row least_short(const Ask& ask, const Ledger& ledger, const Profile& profile) {
+    Strikes strikes(ledger, 0, static_cast<Row>(ledger.rows()));
+    for (const auto& plugin : profile.filters) {
+        if (plugin->name() != "NodeResourcesFit") plugin->strike(ask, ledger, strikes);
+    }
+    Row best = ledger::kNoRow;
+    Shortage least;
+    strikes.each_open([&](Row row) {
+        const auto shortage = shortage_on(*ask.spec, ledger, row);
+        if (!shortage) return;
+        const bool tied = best != ledger::kNoRow && !(*shortage < least) && !(least < *shortage);
+        const bool better = best == ledger::kNoRow || *shortage < least;
+        if (!better && !(tied && ledger.name(row) < ledger.name(best))) return;
+        best = row;
+        least = *shortage;
+    });
+    return best;
+}
+
+model::Resources missing_on(const model::PodSpec& spec, const Ledger& ledger, Row row) {
+    model::Resources missing;
+    spec.requests.for_each([&](model::ResourceId id, int64_t amount) {
+        if (amount > 0 && amount > ledger.free(row, id)) missing.set(id, amount - ledger.free(row, id));
+    });
+    return missing;
+}
+
+}  // namespace
 
 Decision decide_pod(const model::Pod& pod, const Ledger& ledger, const Profile& profile) {
     const Ask ask = ask_for(pod, ledger);
-    Decision decision{decide(ask, ledger, profile), {}};
+    Decision decision{decide(ask, ledger, profile), {}, {}, {}, false, {}};
     const Row chosen = decision.verdict.chosen;
-    const Credit* credit = chosen == ledger::kNoRow ? nullptr : ask.credit(chosen);
-    if (credit) decision.charges.push_back({credit->matched.front(), pod.spec->requests});
+    if (chosen == ledger::kNoRow) return decision;
+    decision.charges = charges_on(ask, ledger, chosen);
+    decision.annotations = annotations_for(decision.charges, ledger);
+    for (const auto& charge : decision.charges) {
+        if (ledger.reservation(charge.reservation).object->allocate_once) {
+            decision.spent.push_back(charge.reservation);
+        }
+    }
     return decision;
 }
 
 Decision decide_reservation(const model::Reservation& reservation, const Ledger& ledger, const Profile& profile) {
-    return {decide(ask_for(reservation), ledger, profile), {}};
+    const Ask ask = ask_for(reservation);
+    Decision decision{decide(ask, ledger, profile), {}, {}, {}, false, {}};
+    if (decision.verdict.chosen != ledger::kNoRow || !reservation.pre_allocation) return decision;
+    decision.verdict.chosen = least_short(ask, ledger, profile);
+    if (decision.verdict.chosen == ledger::kNoRow) return decision;
+    decision.waiting = true;
+    decision.missing = missing_on(*ask.spec, ledger, decision.verdict.chosen);
+    return decision;
 }
 
 }  // namespace berth::sched

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "model/labels.h"
 #include "sched/decide.h"
 
 namespace berth::sched {
@@ -10,9 +11,16 @@ namespace berth::sched {
 struct Decision {
     Verdict verdict;
     std::vector<ledger::Charge> charges;  // on the chosen row; the first is the nominated reservation
+    model::Labels annotations;            // what the Binding writes into the pod along with its node
+    std::vector<ReservationIndex> spent;  // allocateOnce ones that the binding uses up: Succeeded with it
+    // A pre-allocating reservation that no node has room for: where it waits, and for what.
+    bool waiting = false;
+    model::Resources missing;
 };
 
 Decision decide_pod(const model::Pod& pod, const Ledger& ledger, const Profile& profile);
+// A reservation passes every filter like a pod. When only room is lacking and it pre-allocates, it waits on the node
+// with the least shortage; one that is larger than every node stays pending.
 Decision decide_reservation(const model::Reservation& reservation, const Ledger& ledger, const Profile& profile);
 
 }  // namespace berth::sched

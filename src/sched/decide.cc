@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <map>
 
+#include "sched/draw.h"
+
 namespace berth::sched {
 namespace {
 
@@ -20,15 +22,24 @@ std::vector<int64_t> total_scores(const Ask& ask, const Ledger& ledger, const Pr
     return total;
 }
 
-Row best(const Ledger& ledger, std::span<const Row> feasible, std::span<const int64_t> scores) {
+std::vector<int64_t> scores_by_reservations(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible) {
+    std::vector<int64_t> scores;
+    if (ask.credits.empty()) return scores;
+    for (const Row row : feasible) scores.push_back(reservation_score(ask, ledger, row));
+    return scores;
+}
+
+Row best(const Ledger& ledger, std::span<const Row> feasible, std::span<const int64_t> scores,
+         std::span<const int64_t> supplied) {
     Row chosen = ledger::kNoRow;
-    int64_t highest = 0;
+    std::pair<int64_t, int64_t> highest;
     for (size_t i = 0; i < feasible.size(); ++i) {
-        const bool better = chosen == ledger::kNoRow || scores[i] > highest ||
-                            (scores[i] == highest && ledger.name(feasible[i]) < ledger.name(chosen));
+        const std::pair here(supplied.empty() ? 0 : supplied[i], scores[i]);
+        const bool better = chosen == ledger::kNoRow || here > highest ||
+                            (here == highest && ledger.name(feasible[i]) < ledger.name(chosen));
         if (!better) continue;
         chosen = feasible[i];
-        highest = scores[i];
+        highest = here;
     }
     return chosen;
 }
@@ -45,12 +56,14 @@ Verdict decide(const Ask& ask, const Ledger& ledger, const Profile& profile) {
     Strikes strikes = filter(ask, ledger, profile, 0, static_cast<Row>(ledger.rows()));
     std::vector<Row> feasible = strikes.open_rows();
     std::vector<int64_t> scores = total_scores(ask, ledger, profile, feasible);
-    const Row chosen = best(ledger, feasible, scores);
-    return {std::move(feasible), std::move(scores), chosen, std::move(strikes)};
+    std::vector<int64_t> supplied = scores_by_reservations(ask, ledger, feasible);
+    const Row chosen = best(ledger, feasible, scores, supplied);
+    return {std::move(feasible), std::move(scores), std::move(supplied), chosen, std::move(strikes)};
 }
 
 Row best_of(const Ask& ask, const Ledger& ledger, const Profile& profile, std::span<const Row> feasible) {
-    return best(ledger, feasible, total_scores(ask, ledger, profile, feasible));
+    return best(ledger, feasible, total_scores(ask, ledger, profile, feasible),
+                scores_by_reservations(ask, ledger, feasible));
 }
 
 std::string diagnosis(const Strikes& strikes, const Ledger& ledger) {

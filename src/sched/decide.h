@@ -12,6 +12,8 @@ namespace berth::sched {
 struct Verdict {
     std::vector<Row> feasible;    // every row that passes all filters
     std::vector<int64_t> scores;  // weighted totals, beside feasible
+    // How much reservations supply there, beside feasible; it outranks the scores. Empty: the pod matches none.
+    std::vector<int64_t> reservation_scores;
     Row chosen = ledger::kNoRow;  // the best; ties go to the smallest node name, bytewise
     Strikes strikes;
 };

@@ -61,7 +61,7 @@ Row Decider::best_among(const Ask& ask, const Ledger& ledger, std::span<const Ro
 
 bool Decider::plain(const Ask& ask) const {
     const auto* owner = ask.pod ? ask.pod->spec.get() : ask.reservation ? ask.reservation->spec.get() : nullptr;
-    return !terms_.usable || columns_.beyond() || !ask.credits.empty() || ask.spec != owner;
+    return !terms_.usable || columns_.beyond() || (ask.pod && !ask.plain()) || ask.spec != owner;
 }
 
 bool Decider::reaches_far(const Ask& ask, const Ledger& ledger) const {

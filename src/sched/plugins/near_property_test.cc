@@ -388,7 +388,11 @@ private:
         const std::string name = node_name();
         table_.ledger.remove_node(name);
         plain_.nodes.erase(name);
-        std::erase_if(plain_.holds, [&](const auto& hold) { return hold.second->node == name; });  // they ended
+        std::erase_if(plain_.holds, [&](const auto& hold) {  // the controllers end them
+            if (hold.second->node != name) return false;
+            table_.ledger.remove_reservation(hold.second->meta.uid);
+            return true;
+        });
     }
     void change_namespace() {
         const std::string name = ns();

@@ -8,9 +8,10 @@ namespace berth::sched {
 const Profile& default_profile() {
     using namespace plugins;
     static const Profile profile{
-        .filters = {named_nodes_filter(), volume_claims(), node_unschedulable(), node_name(), taint_filter(),
-                    node_affinity_filter(), node_ports(), fit_filter(), volume_restrictions(), volume_limits(),
-                    volume_binding(), volume_zone(), spread_filter(system_spread_defaults()), pod_affinity_filter()},
+        .filters = {reservation_match(), named_nodes_filter(), volume_claims(), node_unschedulable(), node_name(),
+                    taint_filter(), node_affinity_filter(), node_ports(), fit_filter(), volume_restrictions(),
+                    volume_limits(), volume_binding(), volume_zone(), spread_filter(system_spread_defaults()),
+                    pod_affinity_filter(), reservation_fit()},
         .scorers = {{taint_scorer(), 3},
                     {node_affinity_scorer(), 2},
                     {least_allocated(), 1},

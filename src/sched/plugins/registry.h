@@ -21,6 +21,8 @@ std::shared_ptr<const Filter> volume_restrictions();
 std::shared_ptr<const Filter> volume_limits();
 std::shared_ptr<const Filter> volume_binding();
 std::shared_ptr<const Filter> volume_zone();
+std::shared_ptr<const Filter> reservation_match();
+std::shared_ptr<const Filter> reservation_fit();
 std::shared_ptr<const Scorer> least_allocated();
 
 // Constraints for pods that have none of their own. System: nodes without a key still take part in the others.

@@ -45,25 +45,47 @@ public:
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
         const std::vector<Want> wants = wants_of(*ask.spec, ledger);
         strikes.each_open([&](Row row) {
-            if (!fits(wants, row, ask.credit(row))) refuse(wants, row, ask.credit(row), strikes);
+            const Credit* credit = ask.credit(row);
+            if (credit && !credit->offers.empty()) return strike_with(*credit, wants, ledger, row, strikes);
+            if (lacking(wants, row, no_more) > 0) refuse(wants, row, no_more, strikes);
         });
     }
 
 private:
-    static int64_t room(const Want& want, Row row, const Credit* credit) {
-        const int64_t free = want.column ? want.column->allocatable[row] - want.column->used[row] : 0;
-        return credit ? free + credit->remaining.get(want.id) : free;
+    static int64_t no_more(model::ResourceId) { return 0; }
+
+    // One of the offers must suffice; the refusal is that of the one which lacks least.
+    static void strike_with(const Credit& credit, const std::vector<Want>& wants, const Ledger& ledger, Row row,
+                            Strikes& strikes) {
+        const Offer* best = nullptr;
+        int64_t fewest = INT64_MAX;
+        for (const Offer& offer : credit.offers) {
+            const auto more = [&](model::ResourceId id) { return offer.remaining(ledger, id); };
+            const int64_t lacks = lacking(wants, row, more);
+            if (lacks == 0) return;
+            if (lacks < fewest) best = &offer;
+            fewest = std::min(fewest, lacks);
+        }
+        refuse(wants, row, [&](model::ResourceId id) { return best->remaining(ledger, id); }, strikes);
     }
-    static bool fits(const std::vector<Want>& wants, Row row, const Credit* credit) {
-        return std::all_of(wants.begin(), wants.end(),
-                           [&](const Want& want) { return want.amount <= room(want, row, credit); });
+
+    // `more(id)`: what is there for this pod beyond what is free.
+    template <class More>
+    static bool enough(const Want& want, Row row, More more) {
+        const int64_t free = want.column ? want.column->allocatable[row] - want.column->used[row] : 0;
+        return want.amount <= free || want.amount - free <= more(want.id);
+    }
+    template <class More>
+    static int64_t lacking(const std::vector<Want>& wants, Row row, More more) {
+        return std::count_if(wants.begin(), wants.end(), [&](const Want& want) { return !enough(want, row, more); });
     }
     // Lists everything that is short; more than the node has at all cannot be cured by evictions.
-    static void refuse(const std::vector<Want>& wants, Row row, const Credit* credit, Strikes& strikes) {
+    template <class More>
+    static void refuse(const std::vector<Want>& wants, Row row, More more, Strikes& strikes) {
         std::vector<std::string> reasons;
         bool unresolvable = false;
         for (const Want& want : wants) {
-            if (want.amount <= room(want, row, credit)) continue;
+            if (enough(want, row, more)) continue;
             reasons.push_back(want.reason);
             unresolvable = unresolvable || !want.column || want.amount > want.column->allocatable[row];
         }

@@ -1,0 +1,30 @@
+#include "control/ages.h"
+
+#include <algorithm>
+
+namespace berth::control {
+
+void Ages::begin(base::Time wall, base::Instant now) {
+    wall_ = wall;
+    now_ = now;
+}
+
+base::Duration Ages::of(std::string_view thing, base::Time since) {
+    auto found = seen_.find(thing);
+    if (found == seen_.end()) {
+        base::Duration age = std::max(base::Duration::zero(), wall_ - since);
+        if (!first_) age = std::min(age, now_ - before_);
+        found = seen_.emplace(std::string(thing), Seen{now_, age, false}).first;
+    }
+    found->second.asked = true;
+    return base::Duration(base::sum_of_nanos(found->second.age.count(), (now_ - found->second.at).count()));
+}
+
+void Ages::end() {
+    absl::erase_if(seen_, [](const auto& entry) { return !entry.second.asked; });
+    for (auto& [thing, seen] : seen_) seen.asked = false;
+    before_ = now_;
+    first_ = false;
+}
+
+}  // namespace berth::control

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/string_map.h"
+
+namespace berth::control {
+
+// How old things are, when wall clocks cannot be trusted. What is there at the first pass is as old as the wall clock
+// says; what appears later is no older than the time since the pass before; from then on the monotonic clock counts. So
+// a jump of the wall clock ages nothing. E.g. a pass every second, the wall clock jumps by a day: a new object whose
+// server's clock did not jump looks a day old, and is taken to be one second old.
+class Ages {
+public:
+    // Begins a pass. Things not asked about during a pass are forgotten at its end.
+    void begin(base::Time wall, base::Instant now);
+    base::Duration of(std::string_view thing, base::Time since);
+    void end();
+
+private:
+    struct Seen {
+        base::Instant at;
+        base::Duration age;
+        bool asked = false;
+    };
+    base::StringMap<Seen> seen_;
+    base::Time wall_;
+    base::Instant now_;
+    base::Instant before_;
+    bool first_ = true;
+};
+
+}  // namespace berth::control

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "base/clock.h"
+#include "control/ages.h"
+#include "control/writes.h"
+#include "ledger/ledger.h"
+
+namespace berth::control {
+
+// The life of reservations after they are placed: owners and amounts, success, expiry, loss of the node, waiting for
+// room, removal.
+struct ReservationPass {
+    const ledger::Ledger& ledger;  // has seen every stored node, pod and reservation
+    base::Time wall;
+    base::Instant now;
+    base::Duration gc = std::chrono::hours(24);  // how long final ones are kept
+};
+
+// Compares each stored status with what is the case. Deciding twice on the same objects decides the same; a write that
+// was carried out leads to no further one.
+Writes reconcile_reservations(const ReservationPass& pass, Ages& ages);
+
+// A pod's own trouble: it carries links that only the scheduler may write, and is not bound. They mean nothing.
+std::vector<Event> judge_unbound(const model::Pod& pod);
+
+// What the Node controller owes to node.koordinator.sh/reservation: the last valid value beside it, and a warning.
+Writes reconcile_node_reservation(const model::Node& node);
+
+}  // namespace berth::control

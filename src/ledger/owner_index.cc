@@ -1,0 +1,86 @@
+#include "ledger/owner_index.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "base/check.h"
+
+namespace berth::ledger {
+namespace {
+
+bool demands_values(const model::Requirement& requirement) {
+    using Op = model::Requirement::Op;
+    return requirement.op == Op::Equals || requirement.op == Op::DoubleEquals || requirement.op == Op::In;
+}
+
+}  // namespace
+
+uint64_t OwnerIndex::key_of(By by, std::string_view text, std::string_view more) {
+    const std::hash<std::string_view> hash;
+    const uint64_t mixed = (hash(text) ^ (static_cast<uint64_t>(by) * 0x9e3779b97f4a7c15ULL)) * 0xff51afd7ed558ccdULL;
+    return more.empty() ? mixed : (mixed ^ (mixed >> 29)) + hash(more);
+}
+
+// Of several labels the one that fewest reservations are filed under so far.
+std::vector<uint64_t> OwnerIndex::label_keys(const model::Selector& selector) const {
+    std::vector<uint64_t> best;
+    size_t fewest = SIZE_MAX;
+    for (const auto& requirement : selector.requirements()) {
+        if (!demands_values(requirement)) continue;
+        std::vector<uint64_t> keys;
+        size_t filed = 0;
+        for (const auto& value : requirement.values) {
+            keys.push_back(key_of(By::Label, requirement.key, value));
+            const auto found = filed_.find(keys.back());
+            if (found != filed_.end()) filed += found->second.size();
+        }
+        if (filed >= fewest) continue;
+        fewest = filed;
+        best = std::move(keys);
+    }
+    return best;
+}
+
+std::vector<uint64_t> OwnerIndex::keys_of(const model::ReservationOwner& owner) const {
+    if (const auto& object = owner.object) {
+        if (!object->uid.empty()) return {key_of(By::ObjectUid, object->uid)};
+        if (!object->name.empty()) return {key_of(By::ObjectName, object->name)};
+    }
+    if (const auto& controller = owner.controller) {
+        if (!controller->uid.empty()) return {key_of(By::ControllerUid, controller->uid)};
+        if (!controller->name.empty()) return {key_of(By::ControllerName, controller->name)};
+    }
+    return owner.labels ? label_keys(*owner.labels) : std::vector<uint64_t>();
+}
+
+void OwnerIndex::add(Index index, const std::vector<model::ReservationOwner>& owners) {
+    std::vector<uint64_t> keys;
+    bool unfiled = false;
+    for (const auto& owner : owners) {
+        const std::vector<uint64_t> more = keys_of(owner);
+        unfiled = unfiled || more.empty();
+        keys.insert(keys.end(), more.begin(), more.end());
+    }
+    if (unfiled) {
+        keys.clear();
+        unfiled_.push_back(index);
+    }
+    std::sort(keys.begin(), keys.end());
+    keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+    for (const uint64_t key : keys) filed_[key].push_back(index);
+    CHECK(keys_.emplace(index, std::move(keys)).second);
+}
+
+void OwnerIndex::remove(Index index) {
+    const auto found = keys_.find(index);
+    CHECK(found != keys_.end());
+    if (found->second.empty()) std::erase(unfiled_, index);
+    for (const uint64_t key : found->second) {
+        const auto bucket = filed_.find(key);
+        std::erase(bucket->second, index);
+        if (bucket->second.empty()) filed_.erase(bucket);
+    }
+    keys_.erase(found);
+}
+
+}  // namespace berth::ledger

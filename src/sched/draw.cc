@@ -1,0 +1,231 @@
+#include "sched/draw.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/int128.h"
+#include "model/allocated.h"
+#include "sched/match.h"
+
+namespace berth::sched {
+namespace {
+
+constexpr int64_t kWhole = 1'000'000;  // shares are counted in millionths
+
+// Amounts a pod asks for, without its slot.
+template <class F>
+void each_amount(const model::Resources& resources, F f) {
+    resources.for_each([&](model::ResourceId id, int64_t amount) {
+        if (id != model::kPods && amount > 0) f(id, amount);
+    });
+}
+
+int64_t share_of(int64_t part, int64_t whole) {
+    return static_cast<int64_t>(static_cast<int128>(std::min(part, whole)) * kWhole / whole);
+}
+
+// The mean over the requested resources of the part that `remaining(id)` supplies.
+template <class F>
+int64_t supplied(const Ask& ask, F remaining) {
+    int64_t sum = 0;
+    int64_t count = 0;
+    each_amount(ask.spec->requests, [&](model::ResourceId id, int64_t amount) {
+        sum += share_of(remaining(id), amount);
+        ++count;
+    });
+    return count == 0 ? kWhole : sum / count;
+}
+
+// The mean over its resources of min(1, (charged + request) / allocatable).
+int64_t fullness(ReservationIndex index, const Ask& ask, const Ledger& ledger) {
+    const auto& entry = ledger.reservation(index);
+    int64_t sum = 0;
+    int64_t count = 0;
+    each_amount(entry.allocatable, [&](model::ResourceId id, int64_t amount) {
+        const auto after = static_cast<int128>(entry.charged.get(id)) + ask.spec->requests.get(id);
+        sum += after >= amount ? kWhole : share_of(static_cast<int64_t>(after), amount);
+        ++count;
+    });
+    return count == 0 ? 0 : sum / count;
+}
+
+bool holds(ReservationIndex index, const model::HostPort& port, const Ledger& ledger) {
+    const auto& ports = ledger.reservation(index).ports;
+    return std::find(ports.begin(), ports.end(), port) != ports.end();
+}
+
+int64_t wanted_ports(ReservationIndex index, const Ask& ask, const Ledger& ledger) {
+    return std::count_if(ask.spec->ports.begin(), ask.spec->ports.end(),
+                         [&](const auto& port) { return holds(index, port, ledger); });
+}
+
+bool shares_claim(ReservationIndex index, const Ask& ask, const Ledger& ledger) {
+    const auto& spec = *ledger.reservation(index).object->spec;
+    if (spec.ns != ask.spec->ns) return false;
+    return std::any_of(spec.volumes.begin(), spec.volumes.end(), [&](const model::Volume& held) {
+        return held.kind == model::VolumeKind::Claim &&
+               std::any_of(ask.spec->volumes.begin(), ask.spec->volumes.end(), [&](const model::Volume& volume) {
+                   return volume.kind == held.kind && volume.id == held.id;
+               });
+    });
+}
+
+// Smaller is better. Those with an order come first; ties go to the oldest, then to the smaller name.
+struct Rank {
+    int64_t ports;
+    bool unordered;
+    int64_t order;
+    int64_t share;     // negated
+    int64_t fullness;  // negated
+    base::Time created;
+    std::string_view name;
+    auto operator<=>(const Rank&) const = default;
+};
+
+Rank rank_of(ReservationIndex index, const Ask& ask, const Ledger& ledger) {
+    const auto& object = *ledger.reservation(index).object;
+    return {-wanted_ports(index, ask, ledger),
+            object.order == 0,
+            object.order,
+            -supplied(ask, [&](model::ResourceId id) { return ledger.remaining(index, id); }),
+            -fullness(index, ask, ledger),
+            object.meta.created,
+            object.meta.name};
+}
+
+using Ranked = std::vector<std::pair<Rank, ReservationIndex>>;
+
+// When all that are left after ports and order are reusable, only the earliest created is used.
+void prefer_oldest_reusable(Ranked& ranked, const Ledger& ledger) {
+    const auto same_start = [&](const auto& other) {
+        return std::tie(other.first.ports, other.first.unordered, other.first.order) ==
+               std::tie(ranked.front().first.ports, ranked.front().first.unordered, ranked.front().first.order);
+    };
+    const auto end = std::find_if_not(ranked.begin(), ranked.end(), same_start);
+    const bool reusable = std::all_of(ranked.begin(), end, [&](const auto& entry) {
+        return !ledger.reservation(entry.second).object->allocate_once;
+    });
+    if (!reusable) return;
+    std::sort(ranked.begin(), end, [](const auto& a, const auto& b) {
+        return std::tie(a.first.created, a.first.name) < std::tie(b.first.created, b.first.name);
+    });
+}
+
+// Those that can be nominated: part of an offer that suffices, of use, and with a slot.
+std::vector<ReservationIndex> candidates(const Ask& ask, const Ledger& ledger, Row row, const Credit& credit) {
+    std::vector<ReservationIndex> out;
+    const int64_t free_slots = ledger.free(row, model::kPods);
+    for (const Offer& offer : credit.offers) {
+        if (!fits(offer, ask, ledger, row) || !too_little(offer, ask, ledger).empty()) continue;
+        for (const ReservationIndex index : offer.from) {
+            if (free_slots + ledger.remaining(index, model::kPods) < 1) continue;
+            if (useful(index, ask, ledger)) out.push_back(index);
+        }
+    }
+    return out;
+}
+
+}  // namespace
+
+bool fits(const Offer& offer, const Ask& ask, const Ledger& ledger, Row row) {
+    bool enough = true;
+    ask.spec->requests.for_each([&](model::ResourceId id, int64_t amount) {
+        if (amount <= 0) return;
+        const auto room = static_cast<int128>(ledger.free(row, id)) + offer.remaining(ledger, id);
+        enough = enough && amount <= room;
+    });
+    return enough;
+}
+
+std::vector<model::ResourceId> too_little(const Offer& offer, const Ask& ask, const Ledger& ledger) {
+    std::vector<model::ResourceId> out;
+    const auto& entry = ledger.reservation(offer.from.front());
+    if (entry.object->policy != model::AllocatePolicy::Restricted) return out;
+    each_amount(ask.spec->requests, [&](model::ResourceId id, int64_t amount) {
+        if (!entry.allocatable.has(id) || !entry.object->restricts(id)) return;
+        if (amount > ledger.remaining(offer.from.front(), id)) out.push_back(id);
+    });
+    return out;
+}
+
+bool useful(ReservationIndex index, const Ask& ask, const Ledger& ledger) {
+    bool asks = false;
+    bool has = false;
+    each_amount(ask.spec->requests, [&](model::ResourceId id, int64_t) {
+        asks = true;
+        has = has || ledger.remaining(index, id) > 0;
+    });
+    if (has || (!asks && ask.spec->ports.empty())) return true;
+    return wanted_ports(index, ask, ledger) > 0 || shares_claim(index, ask, ledger);
+}
+
+std::vector<ReservationIndex> nominate(const Ask& ask, const Ledger& ledger, Row row) {
+    const Credit* credit = ask.credit(row);
+    if (!credit || ledger.at(row).unreadable > 0) return {};
+    std::vector<ReservationIndex> found = candidates(ask, ledger, row, *credit);
+    if (found.size() <= 1) return found;
+    Ranked ranked;
+    for (const ReservationIndex index : found) ranked.emplace_back(rank_of(index, ask, ledger), index);
+    std::sort(ranked.begin(), ranked.end());
+    prefer_oldest_reusable(ranked, ledger);
+    std::vector<ReservationIndex> out;
+    for (const auto& [rank, index] : ranked) out.push_back(index);
+    const bool joint = credit->offers.front().from.size() > 1;
+    if (!joint) out.resize(1);
+    return out;
+}
+
+int64_t reservation_score(const Ask& ask, const Ledger& ledger, Row row) {
+    const std::vector<ReservationIndex> from = nominate(ask, ledger, row);
+    if (from.empty()) return 0;
+    const Offer together{from};
+    const int64_t share = supplied(ask, [&](model::ResourceId id) { return together.remaining(ledger, id); });
+    return share * (kWhole + 1) + fullness(from.front(), ask, ledger);
+}
+
+std::vector<ledger::Charge> charges_on(const Ask& ask, const Ledger& ledger, Row row) {
+    std::vector<ledger::Charge> charges;
+    for (const ReservationIndex index : nominate(ask, ledger, row)) {
+        if (matches(ledger, index, *ask.pod, ask.wishes)) charges.push_back({index, {}});
+    }
+    if (charges.empty()) return charges;
+    model::Resources rest = ask.spec->requests;
+    each_amount(ask.spec->requests, [&](model::ResourceId id, int64_t amount) {
+        int64_t left = amount - std::min(amount, ledger.remaining(charges.front().reservation, id));
+        for (size_t i = 1; i < charges.size() && left > 0; ++i) {
+            const int64_t part = std::min(left, ledger.remaining(charges[i].reservation, id));
+            if (part == 0) continue;
+            charges[i].amount.set(id, part);
+            rest.add(id, -part);
+            left -= part;
+        }
+    });
+    charges.front().amount = std::move(rest);
+    std::erase_if(charges, [](const ledger::Charge& charge) { return charge.amount.empty(); });
+    return charges;
+}
+
+model::Labels annotations_for(const std::vector<ledger::Charge>& charges, const Ledger& ledger) {
+    model::Labels out;
+    if (charges.empty()) return out;
+    std::vector<model::Draw> draws;
+    for (const auto& charge : charges) {
+        const auto& meta = ledger.reservation(charge.reservation).object->meta;
+        draws.push_back({meta.name, meta.uid, charge.amount});
+    }
+    out.set(model::kReservationAllocated, model::allocated_text({draws.front().name, draws.front().uid}));
+    draws.erase(draws.begin());
+    if (!draws.empty()) out.set(model::kReservationDraws, model::draws_text(draws));
+    return out;
+}
+
+bool shielded(ledger::PodIndex victim, const Ask& ask, const Ledger& ledger) {
+    const auto& pod = ledger.pod(victim);
+    const Credit* credit = pod.row == ledger::kNoRow ? nullptr : ask.credit(pod.row);
+    return std::any_of(pod.charges.begin(), pod.charges.end(), [&](const ledger::Charge& charge) {
+        return !credit ||
+               std::find(credit->matched.begin(), credit->matched.end(), charge.reservation) == credit->matched.end();
+    });
+}
+
+}  // namespace berth::sched

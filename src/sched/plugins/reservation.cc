@@ -1,0 +1,112 @@
+// Reservation: who may draw from what, and what may be reserved beside what.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sched/draw.h"
+#include "sched/plugins/registry.h"
+
+namespace berth::sched::plugins {
+namespace {
+
+constexpr std::string_view kName = "Reservation";
+
+// Before all others: pods whose annotations cannot be read, or which must draw and cannot.
+class ReservationMatch final : public Filter {
+public:
+    std::string_view name() const override { return kName; }
+    bool concerns(const Ask& ask, const Ledger&) const override { return ask.pod && !ask.plain(); }
+
+    void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
+        if (!ask.pod) return;
+        if (ask.plain()) return;
+        if (!ask.fault.empty()) return strikes.refuse(strikes.refusal(kName, {ask.fault}, true));
+        const auto unmatched = strikes.refusal(kName, {"node(s) no reservations match reservation affinity"}, true);
+        const auto unreadable =
+            strikes.refusal(kName, {"node(s) had a pod whose reservation-allocated cannot be read"}, true);
+        strikes.each_open([&](Row row) {
+            const bool credit = ask.credit(row) != nullptr;
+            if (!credit && ask.wishes.affinity) return strikes.strike(row, unmatched);
+            if (credit && ledger.at(row).unreadable > 0) strikes.strike(row, unreadable);
+        });
+    }
+};
+
+// After the node's own resources: what the reservations themselves must have.
+class ReservationFit final : public Filter {
+public:
+    std::string_view name() const override { return kName; }
+    bool concerns(const Ask& ask, const Ledger& ledger) const override {
+        return ask.reservation ? !ledger.reservations().empty() : !ask.credits.empty();
+    }
+
+    void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
+        if (ask.reservation) return strike_conflicts(*ask.reservation, ledger, strikes);
+        if (ask.credits.empty()) return;
+        strikes.each_open([&](Row row) {
+            const Credit* credit = ask.credit(row);
+            if (!credit) return;
+            const auto short_of = shortest_refusal(ask, ledger, row, *credit);
+            if (!short_of.empty()) return refuse(row, short_of, strikes);
+            if (ask.wishes.affinity && nominate(ask, ledger, row).empty()) refuse(row, wanted(ask), strikes);
+        });
+    }
+
+private:
+    // Empty when some offer satisfies the pod, else what the best one is short of.
+    static std::vector<model::ResourceId> shortest_refusal(const Ask& ask, const Ledger& ledger, Row row,
+                                                           const Credit& credit) {
+        std::vector<model::ResourceId> best;
+        for (const Offer& offer : credit.offers) {
+            if (!fits(offer, ask, ledger, row)) continue;
+            auto lacks = too_little(offer, ask, ledger);
+            if (lacks.empty()) return {};
+            if (best.empty() || lacks.size() < best.size()) best = std::move(lacks);
+        }
+        return best;
+    }
+    static std::vector<model::ResourceId> wanted(const Ask& ask) {
+        std::vector<model::ResourceId> all;
+        ask.spec->requests.for_each([&](model::ResourceId id, int64_t amount) {
+            if (amount > 0 && id != model::kPods) all.push_back(id);
+        });
+        if (all.empty()) all.push_back(model::kPods);
+        return all;
+    }
+    static void refuse(Row row, const std::vector<model::ResourceId>& lacks, Strikes& strikes) {
+        std::vector<std::string> reasons;
+        for (const auto id : lacks) {
+            reasons.push_back(fmt::format("Reservation(s) Insufficient {}", model::resource_name(id)));
+        }
+        std::sort(reasons.begin(), reasons.end());
+        strikes.strike(row, strikes.refusal(kName, std::move(reasons), false));
+    }
+
+    static void strike_conflicts(const model::Reservation& asks, const Ledger& ledger, Strikes& strikes) {
+        if (asks.made_by_us()) return;
+        const auto conflict = strikes.refusal(kName, {"node(s) reservation allocate policy conflict"}, true);
+        const auto same = strikes.refusal(kName, {"node(s) already had the same reusable reservation"}, true);
+        strikes.each_open([&](Row row) {
+            for (const ReservationIndex index : ledger.at(row).reservations) {
+                const auto& other = *ledger.reservation(index).object;
+                if (other.made_by_us() || other.meta.uid == asks.meta.uid) continue;
+                const bool joint = asks.policy == model::AllocatePolicy::Default;
+                if (joint != (other.policy == model::AllocatePolicy::Default)) return strikes.strike(row, conflict);
+                if (asks.allocate_once || other.allocate_once) continue;
+                if (model::same_purpose(asks, other)) return strikes.strike(row, same);
+            }
+        });
+    }
+};
+
+}  // namespace
+
+std::shared_ptr<const Filter> reservation_match() {
+    return std::make_shared<ReservationMatch>();
+}
+
+std::shared_ptr<const Filter> reservation_fit() {
+    return std::make_shared<ReservationFit>();
+}
+
+}  // namespace berth::sched::plugins
