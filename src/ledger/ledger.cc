@@ -219,6 +219,7 @@ void Ledger::place(PodIndex index) {
     entry.pods.push_back(index);
     if (!pod.spec->ports.empty()) entry.ports.add(pod.spec->ports);
     if (!pod.spec->volumes.empty()) volumes_.enter({false, index}, pod.row, pod.spec);
+    priorities_.add(pod.priority);
     changes_.touch(pod.row);
     count_near(index);
     if (pod.charges.empty()) return add_sums(pod.row, *pod.spec);
@@ -241,6 +242,7 @@ void Ledger::leave_row(PodIndex index) {
     entry.pods.pop_back();
     if (!pod.spec->ports.empty()) entry.ports.remove(pod.spec->ports);
     if (!pod.spec->volumes.empty()) volumes_.leave({false, index}, pod.row);
+    priorities_.remove(pod.priority);
     changes_.touch(pod.row);
     uncount_near(index);
     if (pod.charges.empty()) return subtract_sums(pod.row, *pod.spec);
@@ -278,6 +280,7 @@ PodIndex Ledger::assume(const model::Pod& pod, Row row, std::vector<Charge> char
     entry.priority = pod.spec->priority;
     entry.assumed = true;
     entry.terminating = pod.meta.deleted.has_value();
+    entry.preempted = pod.preempted;
     entry.created = pod.meta.created;
     entry.started = pod.started.value_or(pod.meta.created);
     if (row == kNoRow) {
@@ -300,7 +303,10 @@ void Ledger::put(const model::Pod& pod) {
         if (node_of(known) == pod.node && (entry.spec == pod.spec || *entry.spec == *pod.spec)) {
             entry.assumed = false;
             set_terminating(known, pod.meta.deleted.has_value());
-            entry.started = pod.started.value_or(pod.meta.created);
+            entry.preempted = pod.preempted;
+            const base::Time started = pod.started.value_or(pod.meta.created);
+            if (entry.started != started && entry.row != kNoRow) changes_.touch(entry.row);
+            entry.started = started;
             return;
         }
         free_pod(known);
