@@ -7,6 +7,7 @@
 
 #include "base/json_view.h"
 #include "model/node.h"
+#include "sched/volume_plan.h"
 
 namespace berth::cli {
 namespace {
@@ -99,7 +100,11 @@ Result<bool> World::put(const Json& object) {
         }
         return true;
     }
-    return false;
+    if (kind == "PriorityClass") {
+        priorities_.put(TRY(model::read_priority_class(view)));
+        return true;
+    }
+    return put_supporting(kind, view, ledger_);
 }
 
 Status World::put_pod(model::Pod pod) {
@@ -134,6 +139,8 @@ void World::remove(std::string_view kind, std::string_view ns, std::string_view 
     if (const auto workload = model::workload_kind(kind)) {
         ledger_.remove_workload(*workload, ns.empty() ? "default" : ns, name);
     }
+    if (kind == "PriorityClass") priorities_.remove(name);
+    remove_supporting(kind, key, ledger_);
     if (const auto pod = pods_.find(key); kind == "Pod" && pod != pods_.end()) {
         ledger_.remove_pod(pod->second.meta.uid);
         pods_.erase(pod);
@@ -174,8 +181,18 @@ std::vector<World::Entrant> World::entrants() const {
     return all;
 }
 
+// Classes may come after the objects that name them.
+void World::resolve_classes() {
+    default_storage_class(ledger_);
+    for (auto& [key, pod] : pods_) {
+        if (pod.has_priority) continue;
+        if (priorities_.apply(pod) && pod.has_priority) ledger_.put(pod);
+    }
+}
+
 std::vector<Outcome> World::settle() {
     expire();
+    resolve_classes();
     std::vector<Outcome> outcomes;
     for (const auto& broken : broken_) {
         Outcome outcome;
@@ -197,19 +214,55 @@ Outcome World::place_pod(const model::Pod& pod) {
     Outcome outcome;
     outcome.ns = pod.meta.ns;
     outcome.name = pod.meta.name;
-    if (!pod.gates.empty()) {
-        outcome.error = "Scheduling is blocked due to non-empty scheduling gates";
-        return outcome;
+    if (!pod.gates.empty()) outcome.error = "Scheduling is blocked due to non-empty scheduling gates";
+    if (!pod.has_priority && !pod.priority_class.empty()) {
+        outcome.error = fmt::format("no PriorityClass with name {} was found", pod.priority_class);
     }
+    if (!outcome.error.empty()) return outcome;
     sched::Decision decision = sched::decide_pod(pod, ledger_, sched::default_profile());
     fill(outcome, decision.verdict, ledger_);
-    if (decision.verdict.chosen == ledger::kNoRow) return outcome;
+    if (decision.verdict.chosen == ledger::kNoRow) {
+        make_room(pod, decision.verdict, outcome);
+    } else {
+        place(pod, std::move(decision), outcome);
+    }
+    return outcome;
+}
+
+void World::place(const model::Pod& pod, sched::Decision decision, Outcome& outcome) {
+    const ledger::Row row = decision.verdict.chosen;
+    outcome.node = ledger_.name(row);
     if (!decision.charges.empty()) {
         outcome.reservation = ledger_.reservation(decision.charges.front().reservation).object->meta.name;
     }
-    ledger_.assume(pod, decision.verdict.chosen, std::move(decision.charges));
+    ledger_.volumes().assume(sched::volume_steps(sched::ask_for(pod, ledger_), ledger_, row));
+    ledger_.assume(pod, row, std::move(decision.charges));
     if (!outcome.reservation.empty()) sync(reservations_.find(outcome.reservation)->second);
-    return outcome;
+}
+
+// Victims are gone for the next decisions, and the pod is where they were.
+void World::make_room(const model::Pod& pod, const sched::Verdict& verdict, Outcome& outcome) {
+    if (!preempts_) return;
+    const auto found =
+        sched::preempt(sched::ask_for(pod, ledger_), ledger_, sched::default_profile(), verdict.strikes, {}, costs_);
+    if (!found.victims) {
+        outcome.message += " " + found.message;
+        return;
+    }
+    outcome.message.clear();
+    for (const auto index : found.victims->pods) {
+        const auto& victim = ledger_.pod(index);
+        outcome.victims.push_back(fmt::format("{}/{}", victim.ns(), victim.name.view()));
+    }
+    for (const auto& name : outcome.victims) {
+        const auto slash = name.find('/');
+        remove("Pod", name.substr(0, slash), name.substr(slash + 1));
+    }
+    for (auto& [name, held] : reservations_) sync(held);
+    sched::Decision decision = sched::decide_pod(pod, ledger_, sched::default_profile());
+    if (decision.verdict.chosen != found.victims->row) decision.charges.clear();
+    decision.verdict.chosen = found.victims->row;
+    place(pod, std::move(decision), outcome);
 }
 
 Outcome World::place_reservation(Held& held) {

@@ -7,10 +7,12 @@
 #include <vector>
 
 #include "base/json.h"
+#include "cli/supporting.h"
 #include "ledger/ledger.h"
 #include "model/pod.h"
 #include "model/reservation.h"
 #include "sched/cycle.h"
+#include "sched/preempt.h"
 
 namespace berth::cli {
 
@@ -51,6 +53,8 @@ public:
     Result<bool> put(const Json& object);
     void remove(std::string_view kind, std::string_view ns, std::string_view name);
     void advance_to(base::Time now);
+    // Nobody is evicted for another pod.
+    void forbid_preemption() { preempts_ = false; }
 
     std::vector<Outcome> settle();
 
@@ -73,12 +77,18 @@ private:
     Status put_pod(model::Pod pod);
     Status put_reservation(model::Reservation reservation);
     std::vector<Entrant> entrants() const;
+    void resolve_classes();
     Outcome place_pod(const model::Pod& pod);
+    void place(const model::Pod& pod, sched::Decision decision, Outcome& outcome);
+    void make_room(const model::Pod& pod, const sched::Verdict& verdict, Outcome& outcome);
     Outcome place_reservation(Held& held);
     void sync(Held& held);
     void expire();
 
     base::Time now_;
+    bool preempts_ = true;
+    PriorityClasses priorities_;
+    sched::CostMemory costs_;
     uint64_t arrivals_ = 0;
     ledger::Ledger ledger_;
     std::map<std::string, model::Pod, std::less<>> pods_;  // by namespace/name
