@@ -82,6 +82,7 @@ struct Flags {
     std::string output = "table";
     std::string now;
     bool scores = false;
+    bool no_preemption = false;
 };
 
 Result<base::Time> time_of(const Flags& flags) {
@@ -153,6 +154,7 @@ int whatif(std::vector<std::string> words) {
     app.add_option("-o,--output", flags.output, "table or json")->check(CLI::IsMember({"table", "json"}));
     app.add_option("--now", flags.now, "the time to decide at, RFC 3339; default: now");
     app.add_flag("--scores", flags.scores, "also print the score of every feasible node");
+    app.add_flag("--no-preemption", flags.no_preemption, "evict nobody for a pod of higher priority");
     std::reverse(words.begin(), words.end());
     try {
         app.parse(words);
@@ -162,6 +164,7 @@ int whatif(std::vector<std::string> words) {
     const auto now = time_of(flags);
     if (!now) return fail(now.error());
     World world(*now);
+    if (flags.no_preemption) world.forbid_preemption();
     if (const auto loaded = load(flags, world); !loaded) return fail(loaded.error());
     const auto outcomes = world.settle();
     if (flags.output == "json") {

@@ -10,6 +10,7 @@
 #include "model/node.h"
 #include "model/reservation_status.h"
 #include "sched/cycle.h"
+#include "sched/volume_plan.h"
 
 namespace berth::cli {
 namespace {
@@ -88,7 +89,11 @@ Result<bool> World::put(const Json& object) {
         }
         return true;
     }
-    return false;
+    if (kind == "PriorityClass") {
+        priorities_.put(TRY(model::read_priority_class(view)));
+        return true;
+    }
+    return put_supporting(kind, view, ledger_);
 }
 
 Status World::put_pod(model::Pod pod) {
@@ -125,6 +130,8 @@ void World::remove(std::string_view kind, std::string_view ns, std::string_view 
     if (const auto workload = model::workload_kind(kind)) {
         ledger_.remove_workload(*workload, ns.empty() ? "default" : ns, name);
     }
+    if (kind == "PriorityClass") priorities_.remove(name);
+    remove_supporting(kind, key, ledger_);
     if (const auto pod = pods_.find(key); kind == "Pod" && pod != pods_.end()) {
         ledger_.remove_pod(pod->second.meta.uid);
         pods_.erase(pod);
@@ -164,8 +171,18 @@ std::vector<World::Entrant> World::entrants() const {
     return all;
 }
 
+// Classes may come after the objects that name them.
+void World::resolve_classes() {
+    default_storage_class(ledger_);
+    for (auto& [key, pod] : pods_) {
+        if (pod.has_priority) continue;
+        if (priorities_.apply(pod) && pod.has_priority) ledger_.put(pod);
+    }
+}
+
 std::vector<Outcome> World::settle() {
     reconcile();
+    resolve_classes();
     std::vector<Outcome> outcomes;
     for (const auto& broken : broken_) {
         Outcome outcome;
@@ -188,13 +205,24 @@ Outcome World::place_pod(const model::Pod& pod) {
     Outcome outcome;
     outcome.ns = pod.meta.ns;
     outcome.name = pod.meta.name;
-    if (!pod.gates.empty()) {
-        outcome.error = "Scheduling is blocked due to non-empty scheduling gates";
-        return outcome;
+    if (!pod.gates.empty()) outcome.error = "Scheduling is blocked due to non-empty scheduling gates";
+    if (!pod.has_priority && !pod.priority_class.empty()) {
+        outcome.error = fmt::format("no PriorityClass with name {} was found", pod.priority_class);
     }
+    if (!outcome.error.empty()) return outcome;
     const sched::Decision decision = sched::decide_pod(pod, ledger_, sched::default_profile());
     fill(outcome, decision.verdict, ledger_);
-    if (decision.verdict.chosen == ledger::kNoRow) return outcome;
+    if (decision.verdict.chosen == ledger::kNoRow) {
+        make_room(pod, decision.verdict, outcome);
+    } else {
+        place(pod, decision, outcome);
+    }
+    return outcome;
+}
+
+void World::place(const model::Pod& pod, const sched::Decision& decision, Outcome& outcome) {
+    const ledger::Row row = decision.verdict.chosen;
+    outcome.node = ledger_.name(row);
     for (const auto& charge : decision.charges) {
         const std::string& name = ledger_.reservation(charge.reservation).object->meta.name;
         if (outcome.reservation.empty()) outcome.reservation = name;
@@ -202,12 +230,40 @@ Outcome World::place_pod(const model::Pod& pod) {
         amount.erase(model::kPods);
         outcome.charges[name] = std::move(amount);
     }
+    ledger_.volumes().assume(sched::volume_steps(sched::ask_for(pod, ledger_), ledger_, row));
     model::Pod bound = pod;
     bound.node = outcome.node;
     for (const auto& [key, value] : decision.annotations) bound.meta.annotations.set(key, value);
     ledger_.put(bound);
     pods_.insert_or_assign(pod.meta.full_name(), std::move(bound));
-    return outcome;
+}
+
+// Victims are gone for the next decisions, and the pod is where they were.
+void World::make_room(const model::Pod& pod, const sched::Verdict& verdict, Outcome& outcome) {
+    if (!preempts_) return;
+    const auto found =
+        sched::preempt(sched::ask_for(pod, ledger_), ledger_, sched::default_profile(), verdict.strikes, {}, costs_);
+    if (!found.victims) {
+        outcome.message += " " + found.message;
+        return;
+    }
+    outcome.message.clear();
+    for (const auto index : found.victims->pods) {
+        const auto& victim = ledger_.pod(index);
+        outcome.victims.push_back(fmt::format("{}/{}", victim.ns(), victim.name.view()));
+    }
+    for (const auto& name : outcome.victims) {
+        const auto slash = name.find('/');
+        remove("Pod", name.substr(0, slash), name.substr(slash + 1));
+    }
+    reconcile();
+    sched::Decision decision = sched::decide_pod(pod, ledger_, sched::default_profile());
+    if (decision.verdict.chosen != found.victims->row) {
+        decision.charges.clear();
+        decision.annotations = {};
+    }
+    decision.verdict.chosen = found.victims->row;
+    place(pod, decision, outcome);
 }
 
 Outcome World::place_reservation(const model::Reservation& reservation) {

@@ -7,11 +7,13 @@
 #include <vector>
 
 #include "base/json.h"
+#include "cli/supporting.h"
 #include "control/ages.h"
 #include "ledger/ledger.h"
 #include "model/pod.h"
 #include "model/reservation.h"
 #include "sched/cycle.h"
+#include "sched/preempt.h"
 
 namespace berth::cli {
 
@@ -52,6 +54,8 @@ public:
     Result<bool> put(const Json& object);
     void remove(std::string_view kind, std::string_view ns, std::string_view name);
     void advance_to(base::Time now);
+    // Nobody is evicted for another pod.
+    void forbid_preemption() { preempts_ = false; }
 
     std::vector<Outcome> settle();
 
@@ -71,12 +75,18 @@ private:
     Status put_pod(model::Pod pod);
     Status put_reservation(model::Reservation reservation);
     std::vector<Entrant> entrants() const;
+    void resolve_classes();
     Outcome place_pod(const model::Pod& pod);
+    void place(const model::Pod& pod, const sched::Decision& decision, Outcome& outcome);
+    void make_room(const model::Pod& pod, const sched::Verdict& verdict, Outcome& outcome);
     Outcome place_reservation(const model::Reservation& reservation);
     void store(model::Reservation reservation);
     void reconcile();
 
     base::Time now_;
+    bool preempts_ = true;
+    PriorityClasses priorities_;
+    sched::CostMemory costs_;
     uint64_t arrivals_ = 0;
     ledger::Ledger ledger_;
     std::map<std::string, model::Pod, std::less<>> pods_;  // by namespace/name

@@ -232,6 +232,7 @@ void Ledger::place(PodIndex index) {
     }
     if (pod.linked && !pod.linked->fault.empty()) ++entry.unreadable;
     if (!pod.spec->volumes.empty()) volumes_.enter({false, index}, pod.row, pod.spec);
+    priorities_.add(pod.priority);
     changes_.touch(pod.row);
     count_near(index);
     if (pod.charges.empty()) return add_sums(pod.row, *pod.spec);
@@ -257,6 +258,7 @@ void Ledger::leave_row(PodIndex index) {
     }
     if (pod.linked && !pod.linked->fault.empty()) --entry.unreadable;
     if (!pod.spec->volumes.empty()) volumes_.leave({false, index}, pod.row);
+    priorities_.remove(pod.priority);
     changes_.touch(pod.row);
     uncount_near(index);
     if (pod.charges.empty()) return subtract_sums(pod.row, *pod.spec);
@@ -296,6 +298,7 @@ PodIndex Ledger::enter(const model::Pod& pod, Row row, std::unique_ptr<Linked> l
     entry.priority = pod.spec->priority;
     entry.assumed = assumed;
     entry.terminating = pod.meta.deleted.has_value();
+    entry.preempted = pod.preempted;
     entry.created = pod.meta.created;
     entry.started = pod.started.value_or(pod.meta.created);
     if (linked) {
@@ -322,7 +325,10 @@ void Ledger::put(const model::Pod& pod) {
         if (node_of(known) == pod.node && (entry.spec == pod.spec || *entry.spec == *pod.spec)) {
             entry.assumed = false;
             set_terminating(known, pod.meta.deleted.has_value());
-            entry.started = pod.started.value_or(pod.meta.created);
+            entry.preempted = pod.preempted;
+            const base::Time started = pod.started.value_or(pod.meta.created);
+            if (entry.started != started && entry.row != kNoRow) changes_.touch(entry.row);
+            entry.started = started;
             return see_links(known, pod);
         }
         free_pod(known);

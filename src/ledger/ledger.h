@@ -14,6 +14,7 @@
 #include "ledger/images.h"
 #include "ledger/owner_index.h"
 #include "ledger/ports.h"
+#include "ledger/priorities.h"
 #include "ledger/slab.h"
 #include "ledger/spec_pool.h"
 #include "ledger/terms.h"
@@ -63,6 +64,7 @@ struct PodEntry {
     int32_t priority = 0;
     bool assumed = false;      // placed by us, not yet seen bound
     bool terminating = false;  // has a deletionTimestamp
+    bool preempted = false;    // terminating because a scheduler evicted it for another pod
     bool lifted = false;       // taken out of its row for a while
     GroupId group = kNone;     // among the terms, while it is counted there
     base::Time created;
@@ -155,6 +157,7 @@ public:
     // Asking may make counters, which changes no answer.
     Terms& terms() const { return *terms_; }
     const Workloads& workloads() const { return workloads_; }
+    const Priorities& priorities() const { return priorities_; }
 
     const PodEntry& pod(PodIndex index) const { return pods_[index]; }
     PodIndex find_pod(std::string_view uid) const;
@@ -254,6 +257,7 @@ private:
     Changes changes_;
     std::unique_ptr<Terms> terms_ = std::make_unique<Terms>();
     Workloads workloads_;
+    Priorities priorities_;
 
     SpecPool specs_;
     Slab<PodEntry> pods_;

@@ -209,6 +209,18 @@ PodSpec read_pod_spec(const Reader& spec, const Reader& status, std::string_view
     return out;
 }
 
+// The first DisruptionTarget condition tells why a pod is going.
+static bool evicted_by_scheduler(const Reader& conditions) {
+    bool found = false;
+    bool by_scheduler = false;
+    conditions.each([&](const Reader& item) {
+        if (found || item["type"].text() != "DisruptionTarget") return;
+        found = true;
+        by_scheduler = item["status"].text() == "True" && item["reason"].text() == "PreemptionByScheduler";
+    });
+    return by_scheduler;
+}
+
 Result<Pod> read_pod(JsonView object) {
     std::string trouble;
     const Reader root(object, trouble);
@@ -228,6 +240,7 @@ Result<Pod> read_pod(JsonView object) {
     pod.priority_class = spec["priorityClassName"].text();
     pod.has_priority = spec["priority"].present();
     pod.uses_resource_claims = spec["resourceClaims"].present();
+    pod.preempted = pod.meta.deleted && evicted_by_scheduler(status["conditions"]);
     if (const Reader start = status["startTime"]; start.present()) pod.started = read_time(start);
     if (!trouble.empty()) return base::bad_request("Pod \"" + pod.meta.full_name() + "\": " + trouble);
     return pod;

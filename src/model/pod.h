@@ -112,6 +112,7 @@ struct Pod {
     std::string priority_class;
     bool has_priority = false;
     bool uses_resource_claims = false;
+    bool preempted = false;  // terminating because a scheduler evicted it for another pod
     std::optional<base::Time> started;
 
     bool terminal() const { return phase == PodPhase::Succeeded || phase == PodPhase::Failed; }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/volume_match.h"
+
 namespace berth::sched {
 namespace {
 
@@ -11,17 +13,6 @@ model::ClaimRef ref_to(const Claim& claim) {
 
 model::Quantity size_of(const Claim& claim) {
     return claim->request.value_or(model::Quantity());
-}
-
-// Everything but whose it is and where it can be used.
-bool big_enough(const model::PersistentVolume& volume, const model::PersistentVolumeClaim& claim) {
-    return volume.capacity >= claim.request.value_or(model::Quantity()) && volume.block == claim.block &&
-           volume.attributes_class == claim.attributes_class && !volume.meta.deleted;
-}
-
-bool free_for(const model::PersistentVolume& volume, const model::PersistentVolumeClaim& claim) {
-    return !volume.claim && volume.phase == model::VolumePhase::Available &&
-           (!claim.selector || claim.selector->matches(volume.meta.labels)) && volume.modes.contains(claim.modes);
 }
 
 bool usable_on(const model::PersistentVolume& volume, const model::Labels& node) {
@@ -45,10 +36,10 @@ VolumePlanner::VolumePlanner(const AskedClaims& claims, const Ledger& ledger) : 
     for (const auto& claim : claims.delayed) {
         Wanted wanted{claim, ledger.volumes().classes().find(claim->class_name()), {}, {}};
         for (const auto& volume : ledger.volumes().volumes_of_class(claim->class_name())) {
-            if (!big_enough(*volume, *claim)) continue;
+            if (!model::serves(*volume, *claim)) continue;
             if (volume->is_for(claim->meta)) {
                 wanted.kept.push_back(volume);
-            } else if (free_for(*volume, *claim)) {
+            } else if (model::is_free_for(*volume, *claim)) {
                 wanted.suitable.push_back(volume);
             }
         }

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "base/json_fwd.h"
+#include "ledger/ledger.h"
+#include "model/disruption.h"
+
+// Objects that are not placed themselves but decide about pods: storage, budgets, priority classes.
+namespace berth::cli {
+
+// False: the kind is none of them.
+Result<bool> put_supporting(std::string_view kind, JsonView object, ledger::Ledger& ledger);
+void remove_supporting(std::string_view kind, const std::string& full_name, ledger::Ledger& ledger);
+
+// Claims that ask for no class get the default one, as the API server gives it: the newest, then the first name.
+void default_storage_class(ledger::Ledger& ledger);
+
+// What a priorityClassName means.
+class PriorityClasses {
+public:
+    PriorityClasses();
+    void put(model::PriorityClass made);
+    void remove(std::string_view name);
+    // Fills in what the API server would: priority and preemption policy of a pod that does not carry a priority.
+    Status apply(model::Pod& pod) const;
+
+private:
+    std::map<std::string, model::PriorityClass, std::less<>> classes_;
+};
+
+}  // namespace berth::cli
