@@ -41,10 +41,7 @@ link::Request request(const sched::RefusePod& refuse, base::Time now) {
 }
 
 link::Request request(const sched::WriteReservation& write, base::Time) {
-    const Json body(
-        JsonObject{{"metadata", JsonObject{{"uid", write.uid}}}, {"status", model::status_document(write.status)}});
-    return {"PATCH", fmt::format("{}/{}/status", kReservations, write.name), base::to_text(body),
-            "application/merge-patch+json"};
+    return status_request(write.name, write.uid, write.revision, write.status);
 }
 
 link::Request request(const sched::ReadPod& read, base::Time) {
@@ -60,6 +57,15 @@ link::Subject reservation(const std::string& name, const std::string& uid) {
 }
 
 }  // namespace
+
+link::Request status_request(const std::string& name, const std::string& uid, uint64_t revision,
+                             const model::ReservationStatus& status) {
+    JsonObject meta{{"uid", uid}};
+    if (revision != 0) meta["resourceVersion"] = std::to_string(revision);
+    const Json body(JsonObject{{"metadata", meta}, {"status", model::status_document(status)}});
+    return {"PATCH", fmt::format("{}/{}/status", kReservations, name), base::to_text(body),
+            "application/merge-patch+json"};
+}
 
 link::Request request_for(const sched::Plan& plan, base::Time now) {
     return std::visit([&](const auto& step) { return request(step, now); }, plan);

@@ -8,6 +8,7 @@
 #include "api/call.h"
 #include "app/controllers_run.h"
 #include "app/local_link.h"
+#include "app/reservations_run.h"
 #include "app/scheduler_run.h"
 #include "base/log.h"
 #include "cli/dump.h"
@@ -104,11 +105,13 @@ Status create_nodes(Server& server, const UpOptions& options) {
 }
 
 // "--controllers=-job" leaves one out.
+bool leaves_out(const UpOptions& options, std::string_view name) {
+    const auto& given = options.controllers;
+    return std::find(given.begin(), given.end(), "-" + std::string(name)) != given.end();
+}
+
 ControllersRun::Reconcilers chosen(std::vector<std::unique_ptr<control::Reconciler>> all, const UpOptions& options) {
-    std::erase_if(all, [&](const auto& reconciler) {
-        return std::find(options.controllers.begin(), options.controllers.end(),
-                         "-" + std::string(reconciler->name())) != options.controllers.end();
-    });
+    std::erase_if(all, [&](const auto& reconciler) { return leaves_out(options, reconciler->name()); });
     return all;
 }
 
@@ -148,6 +151,10 @@ Result<std::vector<std::unique_ptr<Component>>> start_components(Server& server,
         }
         out.push_back(std::make_unique<Running<SchedulerRun>>(local_link(server, api::scheduler_identity()),
                                                               std::move(profiles), clock));
+    }
+    if (!leaves_out(options, "reservation")) {
+        out.push_back(std::make_unique<Running<ReservationsRun>>(local_link(server, api::scheduler_identity()),
+                                                                 options.reservation_gc, clock));
     }
     out.push_back(std::make_unique<Running<ControllersRun>>(local_link(server, api::controller_identity("berth")),
                                                             reconcilers(server, options), clock));

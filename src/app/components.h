@@ -22,6 +22,7 @@ struct UpOptions {
     std::string import_file;
     bool no_scheduler = false;
     std::vector<std::string> controllers;
+    base::Duration reservation_gc = std::chrono::hours(24);
 };
 
 // Something that runs beside the server: simulated nodes, the scheduler, the controllers. Destroying it stops it.

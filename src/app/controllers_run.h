@@ -28,7 +28,7 @@ public:
     ControllersRun& operator=(const ControllersRun&) = delete;
 
 private:
-    using Job = std::pair<size_t, control::Target>;  // which reconciler, for what
+    using Job = std::pair<size_t, control::Ward>;  // which reconciler, for what
     struct Followed {
         std::string resource;
         std::unique_ptr<link::Feed> feed;

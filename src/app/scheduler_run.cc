@@ -5,8 +5,10 @@
 #include "app/carry_out.h"
 #include "base/json_view.h"
 #include "base/log.h"
+#include "cli/supporting.h"
 #include "model/node.h"
 #include "model/pod.h"
+#include "model/reader.h"
 #include "model/reservation.h"
 
 namespace berth::app {
@@ -18,16 +20,35 @@ constexpr size_t kDecisionsPerRound = 256;
 constexpr size_t kMostUnderWay = 4096;
 constexpr base::Duration kLongestWait = std::chrono::seconds(1);
 
-enum class Kind { Node, Pod, Reservation };
+struct Source {
+    const char* kind;
+    link::Resource resource;
+};
+
+// Nodes first: what stands on them is counted once they are known.
+const std::vector<Source>& sources() {
+    static const std::vector<Source> all{
+        {"Node", {"", "v1", "nodes"}},
+        {"Namespace", {"", "v1", "namespaces"}},
+        {"Service", {"", "v1", "services"}},
+        {"ReplicationController", {"", "v1", "replicationcontrollers"}},
+        {"ReplicaSet", {"apps", "v1", "replicasets"}},
+        {"StatefulSet", {"apps", "v1", "statefulsets"}},
+        {"PersistentVolume", {"", "v1", "persistentvolumes"}},
+        {"PersistentVolumeClaim", {"", "v1", "persistentvolumeclaims"}},
+        {"StorageClass", {"storage.k8s.io", "v1", "storageclasses"}},
+        {"CSINode", {"storage.k8s.io", "v1", "csinodes"}},
+        {"CSIDriver", {"storage.k8s.io", "v1", "csidrivers"}},
+        {"CSIStorageCapacity", {"storage.k8s.io", "v1", "csistoragecapacities"}},
+        {"VolumeAttachment", {"storage.k8s.io", "v1", "volumeattachments"}},
+        {"PodDisruptionBudget", {"policy", "v1", "poddisruptionbudgets"}},
+        {"Reservation", {"scheduling.koordinator.sh", "v1alpha1", "reservations"}},
+        {"Pod", {"", "v1", "pods"}},
+    };
+    return all;
+}
 
 }  // namespace
-
-// One feed and what its objects are.
-struct SchedulerRun::Followed {
-    Kind kind;
-    std::unique_ptr<link::Feed> feed;
-    bool synced = false;
-};
 
 SchedulerRun::SchedulerRun(std::unique_ptr<link::Server> server, sched::Scheduler::Profiles profiles,
                            const base::Clock& clock)
@@ -35,12 +56,9 @@ SchedulerRun::SchedulerRun(std::unique_ptr<link::Server> server, sched::Schedule
       clock_(clock),
       scheduler_(std::move(profiles)),
       recorder_(*server_, "berth-scheduler") {
-    const auto follow = [&](Kind kind, link::Resource resource) {
-        followed_.push_back({kind, server_->follow(resource, [this] { bell_.ring(); })});
-    };
-    follow(Kind::Node, {"", "v1", "nodes"});
-    follow(Kind::Reservation, {"scheduling.koordinator.sh", "v1alpha1", "reservations"});
-    follow(Kind::Pod, {"", "v1", "pods"});
+    for (const auto& source : sources()) {
+        followed_.push_back({source.kind, server_->follow(source.resource, [this] { bell_.ring(); })});
+    }
     thread_ = std::thread([this] { run(); });
 }
 
@@ -79,7 +97,7 @@ bool SchedulerRun::poll_feeds() {
             if (event.type == link::FeedEvent::Type::Synced) {
                 followed.synced = true;
             } else {
-                apply(followed, event);
+                apply(followed.kind, event);
             }
         }
     }
@@ -87,7 +105,7 @@ bool SchedulerRun::poll_feeds() {
 }
 
 // A broken object harms itself only: it is logged, and whatever was held for it before stays held.
-void SchedulerRun::apply(const Followed& followed, const link::FeedEvent& event) {
+void SchedulerRun::apply(const std::string& kind, const link::FeedEvent& event) {
     const auto now = clock_.now();
     const bool gone = event.type == link::FeedEvent::Type::Gone;
     base::JsonParser parser;
@@ -96,28 +114,41 @@ void SchedulerRun::apply(const Followed& followed, const link::FeedEvent& event)
     const auto use = [&](auto read, auto put, auto remove) {
         auto object = read(*view);
         if (!object) return base::log_error("Unreadable object", {{"error", object.error()}});
-        gone ? remove(*object) : put(std::move(*object));
+        if (gone) return remove(*object);
+        object->meta.revision = event.revision;
+        put(std::move(*object));
     };
-    switch (followed.kind) {
-        case Kind::Node:
-            return use(
-                model::read_node,
-                [&](model::Node node) { scheduler_.put(std::make_shared<const model::Node>(std::move(node)), now); },
-                [&](const model::Node& node) { scheduler_.remove_node(node.meta.name, now); });
-        case Kind::Pod:
-            return use(
-                model::read_pod, [&](model::Pod pod) { scheduler_.put(std::move(pod), now); },
-                [&](const model::Pod& pod) { scheduler_.remove_pod(pod.meta.uid, now); });
-        case Kind::Reservation:
-            return use(
-                model::read_reservation,
-                [&](model::Reservation reservation) {
-                    scheduler_.put(std::make_shared<const model::Reservation>(std::move(reservation)), now);
-                },
-                [&](const model::Reservation& reservation) {
-                    scheduler_.remove_reservation(reservation.meta.uid, now);
-                });
+    if (kind == "Node") {
+        return use(
+            model::read_node,
+            [&](model::Node node) { scheduler_.put(std::make_shared<const model::Node>(std::move(node)), now); },
+            [&](const model::Node& node) { scheduler_.remove_node(node.meta.name, now); });
     }
+    if (kind == "Pod") {
+        return use(
+            model::read_pod, [&](model::Pod pod) { scheduler_.put(std::move(pod), now); },
+            [&](const model::Pod& pod) { scheduler_.remove_pod(pod.meta.uid, now); });
+    }
+    if (kind == "Reservation") {
+        return use(
+            model::read_reservation,
+            [&](model::Reservation object) {
+                scheduler_.put(std::make_shared<const model::Reservation>(std::move(object)), now);
+            },
+            [&](const model::Reservation& object) { scheduler_.remove_reservation(object.meta.uid, now); });
+    }
+    apply_supporting(kind, *view, gone);
+}
+
+void SchedulerRun::apply_supporting(const std::string& kind, JsonView view, bool gone) {
+    if (gone) {
+        std::string trouble;
+        const model::Meta meta = model::read_meta(model::Reader(view, trouble));
+        cli::remove_supporting(kind, meta.ns, meta.name, scheduler_.ledger());
+    } else if (const auto put = cli::put_supporting(kind, view, scheduler_.ledger()); !put) {
+        return base::log_error("Unreadable object", {{"error", put.error()}});
+    }
+    scheduler_.happened(kind == "Namespace" ? sched::Change::Namespace : sched::Change::Volume, clock_.now());
 }
 
 void SchedulerRun::carry_out(std::vector<sched::Plan> plans) {
@@ -146,8 +177,7 @@ bool SchedulerRun::take_answers() {
         if (const auto* read = std::get_if<sched::ReadPod>(&plan); read && reply) {
             if (reply->code == 404) scheduler_.remove_pod(read->uid, clock_.now());
             if (reply->ok()) {
-                apply({Kind::Pod, nullptr},
-                      {link::FeedEvent::Type::Put, std::make_shared<const std::string>(reply->body)});
+                apply("Pod", {link::FeedEvent::Type::Put, std::make_shared<const std::string>(reply->body)});
             }
         }
         record(recorder_, plan, outcome, clock_.wall());

@@ -25,7 +25,11 @@ public:
     SchedulerRun& operator=(const SchedulerRun&) = delete;
 
 private:
-    struct Followed;
+    struct Followed {
+        std::string kind;
+        std::unique_ptr<link::Feed> feed;
+        bool synced = false;
+    };
     struct Answer {
         sched::Plan plan;
         Result<link::Reply> reply;
@@ -34,7 +38,8 @@ private:
     void run();
     bool poll_feeds();
     bool take_answers();
-    void apply(const Followed& followed, const link::FeedEvent& event);
+    void apply(const std::string& kind, const link::FeedEvent& event);
+    void apply_supporting(const std::string& kind, JsonView view, bool gone);
     void carry_out(std::vector<sched::Plan> plans);
 
     std::unique_ptr<link::Server> server_;

@@ -4,6 +4,7 @@
 
 #include "base/json_view.h"
 #include "model/storage.h"
+#include "model/workloads.h"
 
 namespace berth::cli {
 namespace {
@@ -25,7 +26,11 @@ model::PriorityClass system_class(std::string name, int32_t value) {
 
 Result<bool> put_supporting(std::string_view kind, JsonView object, ledger::Ledger& ledger) {
     auto& volumes = ledger.volumes();
-    if (kind == "PersistentVolume") {
+    if (const auto workload = model::workload_kind(kind)) {
+        ledger.put(TRY(model::read_workload(*workload, object)));
+    } else if (kind == "Namespace") {
+        ledger.put(TRY(model::read_namespace(object)));
+    } else if (kind == "PersistentVolume") {
         volumes.put(TRY(shared(model::read_persistent_volume(object))));
     } else if (kind == "PersistentVolumeClaim") {
         volumes.put(TRY(shared(model::read_persistent_volume_claim(object))));
@@ -47,8 +52,13 @@ Result<bool> put_supporting(std::string_view kind, JsonView object, ledger::Ledg
     return true;
 }
 
-void remove_supporting(std::string_view kind, const std::string& full_name, ledger::Ledger& ledger) {
+void remove_supporting(std::string_view kind, std::string_view ns, std::string_view name, ledger::Ledger& ledger) {
+    const std::string full_name = ns.empty() ? std::string(name) : fmt::format("{}/{}", ns, name);
     auto& volumes = ledger.volumes();
+    if (kind == "Namespace") ledger.remove_namespace(name);
+    if (const auto workload = model::workload_kind(kind)) {
+        ledger.remove_workload(*workload, ns.empty() ? "default" : ns, name);
+    }
     if (kind == "PersistentVolume") volumes.remove_volume(full_name, "");
     if (kind == "PersistentVolumeClaim") volumes.remove_claim(full_name, "");
     if (kind == "StorageClass") volumes.remove_class(full_name, "");

@@ -8,12 +8,13 @@
 #include "ledger/ledger.h"
 #include "model/disruption.h"
 
-// Objects that are not placed themselves but decide about pods: storage, budgets, priority classes.
+// Objects that are not placed themselves but decide about pods: namespaces, workloads, storage, budgets, priority
+// classes.
 namespace berth::cli {
 
 // False: the kind is none of them.
 Result<bool> put_supporting(std::string_view kind, JsonView object, ledger::Ledger& ledger);
-void remove_supporting(std::string_view kind, const std::string& full_name, ledger::Ledger& ledger);
+void remove_supporting(std::string_view kind, std::string_view ns, std::string_view name, ledger::Ledger& ledger);
 
 // Claims that ask for no class get the default one, as the API server gives it: the newest, then the first name.
 void default_storage_class(ledger::Ledger& ledger);

@@ -58,14 +58,6 @@ Result<bool> World::put(const Json& object) {
         ledger_.put(std::make_shared<model::Node>(std::move(node)));
         return true;
     }
-    if (kind == "Namespace") {
-        ledger_.put(TRY(model::read_namespace(view)));
-        return true;
-    }
-    if (const auto workload = model::workload_kind(kind)) {
-        ledger_.put(TRY(model::read_workload(*workload, view)));
-        return true;
-    }
     const auto spoiled = [&](bool is_reservation, const Error& error) {
         const auto ns = base::find_string(object, {"metadata", "namespace"});
         broken_.push_back(
@@ -126,12 +118,8 @@ void World::store(model::Reservation reservation) {
 void World::remove(std::string_view kind, std::string_view ns, std::string_view name) {
     const std::string key = ns.empty() ? std::string(name) : fmt::format("{}/{}", ns, name);
     if (kind == "Node") ledger_.remove_node(name);
-    if (kind == "Namespace") ledger_.remove_namespace(name);
-    if (const auto workload = model::workload_kind(kind)) {
-        ledger_.remove_workload(*workload, ns.empty() ? "default" : ns, name);
-    }
     if (kind == "PriorityClass") priorities_.remove(name);
-    remove_supporting(kind, key, ledger_);
+    remove_supporting(kind, ns, name, ledger_);
     if (const auto pod = pods_.find(key); kind == "Pod" && pod != pods_.end()) {
         ledger_.remove_pod(pod->second.meta.uid);
         pods_.erase(pod);

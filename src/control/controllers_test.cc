@@ -51,7 +51,7 @@ public:
 
 private:
     void collect(const Reconciler& reconciler, Actions& actions) {
-        std::set<Target> targets;
+        std::set<Ward> targets;
         for (const auto& resource : reconciler.watches()) {
             for (const auto& object : objects.list(resource)) {
                 for (auto& target : reconciler.concerned(resource, *object, objects)) targets.insert(target);

@@ -57,17 +57,17 @@ public:
                 "replicationcontrollers",      "batch/jobs"};
     }
 
-    std::vector<Target> concerned(const std::string& resource, const Object& object,
-                                  const Objects& objects) const override {
+    std::vector<Ward> concerned(const std::string& resource, const Object& object,
+                                const Objects& objects) const override {
         if (resource == this->resource()) return {{object.meta.ns, object.meta.name}};
-        std::vector<Target> targets;
+        std::vector<Ward> targets;
         for (const auto& budget : objects.list(this->resource(), object.meta.ns)) {
             targets.push_back({budget->meta.ns, budget->meta.name});
         }
         return targets;
     }
 
-    Outcome reconcile(const Target& target, const Objects& objects, base::Time now) const override {
+    Outcome reconcile(const Ward& target, const Objects& objects, base::Time now) const override {
         const auto budget = objects.find(resource(), target.ns, target.name);
         if (!budget || is_deleting(*budget)) return {};
         const Selector selector = selector_of(*budget);

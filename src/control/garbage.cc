@@ -62,9 +62,9 @@ public:
     std::string resource() const override { return ""; }
     std::vector<std::string> watches() const override { return resources_; }
 
-    std::vector<Target> concerned(const std::string& resource, const Object& object,
-                                  const Objects& objects) const override {
-        std::vector<Target> targets;
+    std::vector<Ward> concerned(const std::string& resource, const Object& object,
+                                const Objects& objects) const override {
+        std::vector<Ward> targets;
         if (!object.meta.owners.empty() || is_deleting(object)) targets.push_back(target_of(resource, object));
         for (const auto& [kind, dependent] : objects.dependents(object.meta.uid)) {
             targets.push_back(target_of(kind, *dependent));
@@ -74,7 +74,7 @@ public:
         return targets;
     }
 
-    Outcome reconcile(const Target& target, const Objects& objects, base::Time) const override {
+    Outcome reconcile(const Ward& target, const Objects& objects, base::Time) const override {
         const auto bar = target.ns.find('|');
         const std::string resource = target.ns.substr(0, bar);
         const auto object = objects.find(resource, target.ns.substr(bar + 1), target.name);
@@ -89,12 +89,12 @@ public:
     }
 
 private:
-    static Target target_of(const std::string& resource, const Object& object) {
+    static Ward target_of(const std::string& resource, const Object& object) {
         return {resource + "|" + object.meta.ns, object.meta.name};
     }
 
     void add_owner(const model::OwnerRef& owner, const std::string& ns, const Objects& objects,
-                   std::vector<Target>& targets) const {
+                   std::vector<Ward>& targets) const {
         for (const auto& resource : resources_) {
             for (const auto& space : {ns, std::string()}) {
                 const auto found = objects.find(resource, space, owner.name);

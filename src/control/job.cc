@@ -50,14 +50,14 @@ public:
     std::string resource() const override { return "batch/jobs"; }
     std::vector<std::string> watches() const override { return {"batch/jobs", "pods"}; }
 
-    std::vector<Target> concerned(const std::string& resource, const Object& object, const Objects&) const override {
+    std::vector<Ward> concerned(const std::string& resource, const Object& object, const Objects&) const override {
         if (resource == "batch/jobs") return {{object.meta.ns, object.meta.name}};
         const auto* controller = object.meta.controller();
         if (!controller || controller->kind != "Job") return {};
         return {{object.meta.ns, controller->name}};
     }
 
-    Outcome reconcile(const Target& target, const Objects& objects, base::Time now) const override {
+    Outcome reconcile(const Ward& target, const Objects& objects, base::Time now) const override {
         const auto job = objects.find("batch/jobs", target.ns, target.name);
         if (!job || is_deleting(*job)) return {};
         if (finished(*job)) return clean_up(*job, now);

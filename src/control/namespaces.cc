@@ -16,15 +16,15 @@ public:
         return all;
     }
 
-    std::vector<Target> concerned(const std::string& resource, const Object& object,
-                                  const Objects& objects) const override {
+    std::vector<Ward> concerned(const std::string& resource, const Object& object,
+                                const Objects& objects) const override {
         if (resource == "namespaces") return {{"", object.meta.name}};
         const auto space = objects.find("namespaces", "", object.meta.ns);
         if (!space || !is_deleting(*space)) return {};
         return {{"", object.meta.ns}};
     }
 
-    Outcome reconcile(const Target& target, const Objects& objects, base::Time) const override {
+    Outcome reconcile(const Ward& target, const Objects& objects, base::Time) const override {
         const auto space = objects.find("namespaces", "", target.name);
         if (!space || !is_deleting(*space)) return {};
         Outcome outcome;
@@ -56,14 +56,14 @@ public:
     std::string resource() const override { return "namespaces"; }
     std::vector<std::string> watches() const override { return {"namespaces", "serviceaccounts", "configmaps"}; }
 
-    std::vector<Target> concerned(const std::string& resource, const Object& object, const Objects&) const override {
+    std::vector<Ward> concerned(const std::string& resource, const Object& object, const Objects&) const override {
         if (resource == "namespaces") return {{"", object.meta.name}};
         const bool ours = resource == "serviceaccounts" ? object.meta.name == kAccount : object.meta.name == kConfig;
         if (!ours) return {};
         return {{"", object.meta.ns}};
     }
 
-    Outcome reconcile(const Target& target, const Objects& objects, base::Time) const override {
+    Outcome reconcile(const Ward& target, const Objects& objects, base::Time) const override {
         const auto space = objects.find("namespaces", "", target.name);
         if (!space || is_deleting(*space)) return {};
         Outcome outcome;

@@ -13,10 +13,10 @@
 namespace berth::control {
 
 // The name of an object that a reconciler looks after, in its own resource.
-struct Target {
+struct Ward {
     std::string ns;
     std::string name;
-    auto operator<=>(const Target&) const = default;
+    auto operator<=>(const Ward&) const = default;
 };
 
 struct Outcome {
@@ -34,9 +34,9 @@ struct Reconciler {
     // Every resource whose changes concern it.
     virtual std::vector<std::string> watches() const = 0;
     // Which targets a changed or vanished object concerns.
-    virtual std::vector<Target> concerned(const std::string& resource, const Object& object,
-                                          const Objects& objects) const = 0;
-    virtual Outcome reconcile(const Target& target, const Objects& objects, base::Time now) const = 0;
+    virtual std::vector<Ward> concerned(const std::string& resource, const Object& object,
+                                        const Objects& objects) const = 0;
+    virtual Outcome reconcile(const Ward& target, const Objects& objects, base::Time now) const = 0;
 };
 
 std::unique_ptr<Reconciler> replicaset_reconciler();

@@ -15,14 +15,14 @@ public:
     std::string resource() const override { return "apps/replicasets"; }
     std::vector<std::string> watches() const override { return {"apps/replicasets", "pods"}; }
 
-    std::vector<Target> concerned(const std::string& resource, const Object& object, const Objects&) const override {
+    std::vector<Ward> concerned(const std::string& resource, const Object& object, const Objects&) const override {
         if (resource == "apps/replicasets") return {{object.meta.ns, object.meta.name}};
         const auto* controller = object.meta.controller();
         if (!controller || controller->kind != "ReplicaSet") return {};
         return {{object.meta.ns, controller->name}};
     }
 
-    Outcome reconcile(const Target& target, const Objects& objects, base::Time) const override {
+    Outcome reconcile(const Ward& target, const Objects& objects, base::Time) const override {
         const auto set = objects.find("apps/replicasets", target.ns, target.name);
         if (!set || is_deleting(*set)) return {};
         std::vector<ObjectPtr> active;

@@ -67,12 +67,12 @@ public:
     std::string resource() const override { return "pods"; }
     std::vector<std::string> watches() const override { return {"pods", "nodes"}; }
 
-    std::vector<Target> concerned(const std::string& resource, const Object& object, const Objects&) const override {
+    std::vector<Ward> concerned(const std::string& resource, const Object& object, const Objects&) const override {
         if (resource != "pods" || base::find_string(object.document, {"spec", "nodeName"}).empty()) return {};
         return {{object.meta.ns, object.meta.name}};
     }
 
-    Outcome reconcile(const Target& target, const Objects& objects, base::Time now) const override {
+    Outcome reconcile(const Ward& target, const Objects& objects, base::Time now) const override {
         const auto pod = objects.find("pods", target.ns, target.name);
         if (!pod) return {};
         const auto node =
@@ -140,13 +140,13 @@ public:
     std::string resource() const override { return "nodes"; }
     std::vector<std::string> watches() const override { return {"nodes", "coordination.k8s.io/leases"}; }
 
-    std::vector<Target> concerned(const std::string& resource, const Object& object, const Objects&) const override {
+    std::vector<Ward> concerned(const std::string& resource, const Object& object, const Objects&) const override {
         if (resource == "nodes") return {{"", object.meta.name}};
         if (object.meta.ns != kLeases) return {};
         return {{"", object.meta.name}};
     }
 
-    Outcome reconcile(const Target& target, const Objects& objects, base::Time now) const override {
+    Outcome reconcile(const Ward& target, const Objects& objects, base::Time now) const override {
         const auto node = objects.find("nodes", "", target.name);
         if (!node || is_deleting(*node) || node->meta.annotations.get(kSimulatedNode) != "true") return {};
         const auto lease = objects.find("coordination.k8s.io/leases", std::string(kLeases), target.name);

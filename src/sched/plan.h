@@ -28,6 +28,7 @@ struct RefusePod {
 // A reservation has its place, or no node fits it now: its whole new status.
 struct WriteReservation {
     std::string uid, name;
+    uint64_t revision = 0;  // of the object that was decided about: when it has moved on, the write is refused
     model::ReservationStatus status;
     bool placed = false;
     std::string message;  // for people: where it is, or why not

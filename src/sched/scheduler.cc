@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <set>
 
-#include "model/allocated.h"
 #include "model/reservation_status.h"
 
 namespace berth::sched {
@@ -20,15 +19,11 @@ std::vector<std::string_view> refusing_plugins(const Strikes& strikes) {
     return {names.begin(), names.end()};
 }
 
-std::vector<std::pair<std::string, std::string>> link_annotations(const std::vector<ledger::Charge>& charges,
-                                                                  const Ledger& ledger) {
-    if (charges.empty()) return {};
-    const auto& nominated = *ledger.reservation(charges.front().reservation).object;
-    return {
-        {std::string(model::kReservationAllocated), model::allocated_text({nominated.meta.name, nominated.meta.uid})}};
-}
-
 }  // namespace
+
+Scheduler::Scheduler(Profiles profiles) : profiles_(std::move(profiles)) {
+    for (const auto& [name, profile] : profiles_) deciders_.try_emplace(name, profile);
+}
 
 // ---- events
 
@@ -131,44 +126,56 @@ void Scheduler::decide_one(const std::string& key, base::Instant now, base::Time
     queue_.remove(key);
 }
 
+void Scheduler::bind(const model::Pod& pod, Row row, std::vector<ledger::Charge> charges,
+                     const model::Labels& annotations, std::vector<Plan>& plans) {
+    plans.emplace_back(BindPod{pod.meta.uid,
+                               pod.meta.ns,
+                               pod.meta.name,
+                               std::string(ledger_.name(row)),
+                               {annotations.begin(), annotations.end()}});
+    ledger_.assume(pod, row, std::move(charges));
+}
+
 void Scheduler::decide_for(PendingPod& pending, base::Instant now, base::Time, std::vector<Plan>& plans) {
     const model::Pod& pod = pending.pod;
+    const Ask ask = ask_for(pod, ledger_);
+    if (ask.plain()) {
+        const Row row = deciders_.find(pod.spec->scheduler_name)->second.choose(ask, ledger_);
+        if (row != ledger::kNoRow) return bind(pod, row, {}, {}, plans);
+    }
     const Profile& profile = profiles_.find(pod.spec->scheduler_name)->second;
     Decision decision = decide_pod(pod, ledger_, profile);
-    if (decision.verdict.chosen == ledger::kNoRow) {
-        ++counts_.unschedulable;
-        queue_.unschedulable(pod.meta.uid, refusing_plugins(decision.verdict.strikes), now);
-        std::string message = diagnosis(decision.verdict.strikes, ledger_);
-        if (message == pending.told) return;
-        pending.told = message;
-        plans.emplace_back(RefusePod{pod.meta.uid, pod.meta.ns, pod.meta.name, std::move(message)});
-        return;
+    if (decision.verdict.chosen != ledger::kNoRow) {
+        return bind(pod, decision.verdict.chosen, std::move(decision.charges), decision.annotations, plans);
     }
-    BindPod bind{pod.meta.uid, pod.meta.ns, pod.meta.name, std::string(ledger_.name(decision.verdict.chosen)),
-                 link_annotations(decision.charges, ledger_)};
-    ledger_.assume(pod, decision.verdict.chosen, std::move(decision.charges));
-    plans.emplace_back(std::move(bind));
+    ++counts_.unschedulable;
+    queue_.unschedulable(pod.meta.uid, refusing_plugins(decision.verdict.strikes), now);
+    std::string message = ask.fault.empty() ? diagnosis(decision.verdict.strikes, ledger_) : ask.fault;
+    if (message == pending.told) return;
+    pending.told = message;
+    plans.emplace_back(RefusePod{pod.meta.uid, pod.meta.ns, pod.meta.name, std::move(message)});
 }
 
 void Scheduler::decide_for(PendingReservation& pending, base::Instant now, base::Time wall, std::vector<Plan>& plans) {
     const model::Reservation& object = *pending.object;
-    const auto [verdict, charges] = decide_reservation(object, ledger_, profiles_.begin()->second);
-    if (verdict.chosen == ledger::kNoRow) {
+    const Decision decision = decide_reservation(object, ledger_, profiles_.begin()->second);
+    const Row row = decision.verdict.chosen;
+    if (row == ledger::kNoRow) {
         ++counts_.unschedulable;
-        queue_.unschedulable(object.meta.uid, refusing_plugins(verdict.strikes), now);
-        std::string message = diagnosis(verdict.strikes, ledger_);
+        queue_.unschedulable(object.meta.uid, refusing_plugins(decision.verdict.strikes), now);
+        std::string message = diagnosis(decision.verdict.strikes, ledger_);
         if (message == pending.told) return;
         pending.told = message;
-        plans.emplace_back(WriteReservation{object.meta.uid, object.meta.name,
+        plans.emplace_back(WriteReservation{object.meta.uid, object.meta.name, object.meta.revision,
                                             model::unschedulable(object, message, wall), false, message});
         return;
     }
-    const auto index = ledger_.find_reservation(object.meta.uid);
-    ledger_.assume_reservation(index, verdict.chosen, false);
-    const std::string node(ledger_.name(verdict.chosen));
-    plans.emplace_back(WriteReservation{object.meta.uid, object.meta.name,
-                                        model::placed(object, node, ledger_.reservation(index).allocatable, wall), true,
-                                        fmt::format("Successfully reserved on {}", node)});
+    ledger_.assume_reservation(ledger_.find_reservation(object.meta.uid), row, decision.waiting);
+    const std::string node(ledger_.name(row));
+    auto status = decision.waiting ? model::placed_waiting(object, node, object.spec->requests, decision.missing, wall)
+                                   : model::placed(object, node, object.spec->requests, wall);
+    plans.emplace_back(WriteReservation{object.meta.uid, object.meta.name, object.meta.revision, std::move(status),
+                                        true, fmt::format("Successfully reserved on {}", node)});
 }
 
 // Gives back what was assumed, and tries again after backoff.
@@ -180,7 +187,7 @@ void Scheduler::forget(std::string_view uid, base::Instant now) {
     }
     const auto reservation = ledger_.find_reservation(uid);
     if (reservation != ledger::kNone && ledger_.reservation(reservation).assumed) {
-        ledger_.finish(reservation);
+        ledger_.unassume_reservation(reservation);
         queue_.happened(Change::Reservation, now);
     }
     queue_.failed(uid, now);

@@ -9,6 +9,7 @@
 #include "base/string_map.h"
 #include "ledger/ledger.h"
 #include "sched/cycle.h"
+#include "sched/fast/decider.h"
 #include "sched/plan.h"
 #include "sched/queue.h"
 
@@ -25,7 +26,7 @@ class Scheduler {
 public:
     // By spec.schedulerName; reservations go by "", the first profile.
     using Profiles = std::map<std::string, Profile, std::less<>>;
-    explicit Scheduler(Profiles profiles) : profiles_(std::move(profiles)) {}
+    explicit Scheduler(Profiles profiles);
 
     // --- events, in any order
     void put(std::shared_ptr<const model::Node> node, base::Instant now);
@@ -66,9 +67,12 @@ private:
     void decide_one(const std::string& key, base::Instant now, base::Time wall, std::vector<Plan>& plans);
     void decide_for(PendingPod& pending, base::Instant now, base::Time wall, std::vector<Plan>& plans);
     void decide_for(PendingReservation& pending, base::Instant now, base::Time wall, std::vector<Plan>& plans);
+    void bind(const model::Pod& pod, Row row, std::vector<ledger::Charge> charges, const model::Labels& annotations,
+              std::vector<Plan>& plans);
     void forget(std::string_view uid, base::Instant now);
 
     Profiles profiles_;
+    std::map<std::string, fast::Decider, std::less<>> deciders_;  // by the profile's name
     ledger::Ledger ledger_;
     Queue queue_;
     base::StringMap<PendingPod> pods_;  // by uid; pending and ours, also while a bind is under way
