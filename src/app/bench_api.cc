@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <csignal>
 #include <filesystem>
 #include <thread>
 
@@ -36,6 +37,8 @@ struct Stand {
     double ready_s = 0;
 
     static Result<Stand> make(const cli::BenchOptions& options) {
+        std::signal(SIGPIPE, SIG_IGN);
+        raise_file_limit();
         Stand out;
         const std::string base =
             options.data_dir.empty() ? std::filesystem::temp_directory_path().string() : options.data_dir;
