@@ -17,9 +17,11 @@ using base::Random;
 
 class World {
 public:
-    World(uint64_t seed, size_t nodes) : random_(seed), size_(nodes) {
+    enum class Pods { Alone, Near };  // near: places of other pods matter; the third evaluation does not know them
+
+    World(uint64_t seed, size_t nodes, Pods pods) : random_(seed), size_(nodes), pods_(pods) {
         for (size_t i = 0; i < nodes; ++i) put_node(i);
-        for (size_t i = 0; i < 12; ++i) specs_.push_back(ledger_.intern(random_spec(random_, nodes)));
+        for (size_t i = 0; i < 12; ++i) specs_.push_back(ledger_.intern(new_spec()));
     }
 
     void step() {
@@ -34,6 +36,10 @@ private:
         model::Node node = random_node(random_, node_name(number));
         plain_.nodes[node.meta.name] = node;
         ledger_.put(std::make_shared<const model::Node>(std::move(node)));
+    }
+
+    std::shared_ptr<const model::PodSpec> new_spec() {
+        return pods_ == Pods::Near ? random_near_spec(random_, size_) : random_spec(random_, size_);
     }
 
     // A node is replaced, comes back, or goes with its pods.
@@ -62,10 +68,10 @@ private:
         model::Pod pod;
         pod.meta.name = "pod";
         pod.meta.uid = uid(next_++);
-        pod.spec = random_.chance(5, 6) ? specs_[random_.below(specs_.size())] : random_spec(random_, size_);
+        pod.spec = random_.chance(5, 6) ? specs_[random_.below(specs_.size())] : new_spec();
         const sched::Ask ask = sched::ask_for(pod, ledger_);
         const sched::Verdict verdict = sched::decide(ask, ledger_, sched::default_profile());
-        expect_same(plain_.evaluate(*pod.spec), verdict);
+        if (pods_ == Pods::Alone) expect_same(plain_.evaluate(*pod.spec), verdict);
         ASSERT_EQ(often_.choose(ask, ledger_), verdict.chosen) << pod.meta.uid;
         if (random_.chance(1, 20)) {
             ASSERT_EQ(seldom_.choose(ask, ledger_), verdict.chosen) << pod.meta.uid;
@@ -92,6 +98,7 @@ private:
 
     Random random_;
     size_t size_;
+    Pods pods_;
     PlainCluster plain_;
     ledger::Ledger ledger_;
     sched::fast::Decider often_{sched::default_profile()};
@@ -105,9 +112,9 @@ uint64_t seed_of_run() {
     return given ? std::strtoull(given, nullptr, 10) : base::seed_from_system();
 }
 
-void run(uint64_t seed, size_t nodes, size_t steps) {
+void run(uint64_t seed, size_t nodes, size_t steps, World::Pods pods = World::Pods::Alone) {
     SCOPED_TRACE(fmt::format("BERTH_SEED={} with {} nodes", seed, nodes));
-    World world(seed, nodes);
+    World world(seed, nodes, pods);
     for (size_t i = 0; i < steps && !testing::Test::HasFailure(); ++i) {
         SCOPED_TRACE(fmt::format("step {}", i));
         world.step();
@@ -127,6 +134,15 @@ TEST(Placement, ThreeEvaluationsAgreeOnLargerClusters) {
     Random random(seed);
     for (int cluster = 0; cluster < 4 && !HasFailure(); ++cluster) run(random.next(), 50 + random.below(200), 500);
     run(random.next(), 5000, 20);
+}
+
+TEST(Placement, TheFastWayAgreesWhenOtherPodsMatter) {
+    const uint64_t seed = seed_of_run();
+    fmt::print("BERTH_SEED={}\n", seed);
+    Random random(seed);
+    for (int cluster = 0; cluster < 100 && !HasFailure(); ++cluster) {
+        run(random.next(), 1 + random.below(100), 200, World::Pods::Near);
+    }
 }
 
 }  // namespace

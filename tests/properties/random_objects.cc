@@ -90,6 +90,38 @@ void add_requests(Random& random, model::PodSpec& spec) {
     if (random.chance(1, 8)) spec.requests.set(gpu(), random.between(0, 2));
 }
 
+model::PodTerm pod_term(Random& random) {
+    model::PodTerm made;
+    made.selector = Selector({{"app", model::Requirement::Op::In, {fmt::format("{}", random.below(5))}}});
+    made.namespaces = {"default"};
+    made.topology_key = key(random);
+    return made;
+}
+
+void add_near_terms(Random& random, model::PodSpec& spec) {
+    if (random.chance(1, 3)) {
+        for (uint64_t i = 0; i <= random.below(2); ++i) {
+            model::SpreadConstraint made;
+            made.max_skew = static_cast<int32_t>(random.between(1, 4));
+            made.topology_key = key(random);
+            made.hard = random.chance(1, 2);
+            made.selector = pod_term(random).selector;
+            if (made.hard && random.chance(1, 4)) made.min_domains = 3;
+            made.honor_affinity = random.chance(3, 4);
+            made.honor_taints = random.chance(1, 4);
+            spec.spread.push_back(made);
+        }
+    }
+    if (random.chance(1, 6)) spec.affinity.push_back(pod_term(random));
+    if (random.chance(1, 6)) spec.anti_affinity.push_back(pod_term(random));
+    if (random.chance(1, 6)) {
+        spec.preferred_affinity.push_back({static_cast<int32_t>(random.between(1, 100)), pod_term(random)});
+    }
+    if (random.chance(1, 6)) {
+        spec.preferred_anti_affinity.push_back({static_cast<int32_t>(random.between(1, 100)), pod_term(random)});
+    }
+}
+
 }  // namespace
 
 std::string node_name(size_t number) {
@@ -134,6 +166,12 @@ std::shared_ptr<const model::PodSpec> random_spec(Random& random, size_t nodes) 
                                kAddresses[random.below(kAddresses.size())]});
     }
     for (uint64_t i = 0; i < random.below(3); ++i) spec->images.push_back(image(random.below(6)));
+    return spec;
+}
+
+std::shared_ptr<const model::PodSpec> random_near_spec(Random& random, size_t nodes) {
+    auto spec = std::make_shared<model::PodSpec>(*random_spec(random, nodes));
+    add_near_terms(random, *spec);
     return spec;
 }
 
