@@ -77,6 +77,8 @@ Status Server::open_store(const ServerOptions& options) {
     else
         log = TRY(store::sqlite_log({options.data_dir}));
     store_ = TRY(store::Store::open(std::move(log)));
+    guard_ = std::make_unique<BindGuard>(*store_);
+    store_->set_guard(guard_.get());
     return {};
 }
 

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "ledger/ledger.h"
+#include "sched/plugin.h"
+#include "store/guard.h"
+#include "store/store.h"
+
+namespace berth::app {
+
+// The judge of the embedded server: a ledger kept at the store's head, inside its commit order. A bind, or a
+// reservation that takes its place, is refused when it does not fit, whoever asks; so two schedulers, or one with an
+// old view, cannot oversell a node. Pods created on a node, resizes and nodes that shrink count, but are not refused.
+class BindGuard final : public store::Guard {
+public:
+    // Reads what is stored; before the store's first write.
+    explicit BindGuard(const store::Store& store);
+
+    Status admit(std::span<const store::EventPtr> events, const store::Head& head) override;
+    void rolled_back(store::Revision) override {}  // nothing is admitted after that
+
+    const ledger::Ledger& ledger() const { return ledger_; }
+
+private:
+    Status judge(const store::Event& event) const;
+    Status judge_bind(const model::Pod& pod) const;
+    Status judge_room(const sched::Ask& ask, const std::string& node) const;
+    void count(const store::Event& event);
+
+    ledger::Ledger ledger_;
+    sched::Profile rules_;  // what holds must fit: ports and amounts
+};
+
+}  // namespace berth::app

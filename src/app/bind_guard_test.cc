@@ -1,0 +1,108 @@
+#include "app/bind_guard.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace berth::app {
+namespace {
+
+class BindGuardTest : public testing::Test {
+protected:
+    BindGuardTest() : store_(*store::Store::open(store::memory_log())), guard_(*store_) {
+        store_->set_guard(&guard_);
+        EXPECT_TRUE(put(
+            store::Op::Create, {"nodes", "", "n1"}, "n1-uid",
+            R"({"metadata":{"name":"n1","uid":"n1-uid"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"10"}}})"));
+    }
+    ~BindGuardTest() override { store_->set_guard(nullptr); }
+
+    Status put(store::Op op, store::Key key, const std::string& uid, const std::string& text) {
+        store::Write write{op, std::move(key), std::make_shared<const std::string>(text), uid, {}, {}};
+        auto commit = store_->commit({{std::move(write)}});
+        if (commit) return {};
+        return commit.error();
+    }
+    static std::string pod(const std::string& name, int cpu, const std::string& node,
+                           const std::string& annotations = "{}", int port = 0) {
+        return fmt::format(
+            R"({{"metadata":{{"name":"{0}","namespace":"default","uid":"{0}-uid","labels":{{"app":"{0}"}},"annotations":{3}}},)"
+            R"("spec":{{"nodeName":"{2}","containers":[{{"name":"a","ports":[{{"containerPort":80,"hostPort":{4}}}],)"
+            R"("resources":{{"requests":{{"cpu":"{1}"}}}}}}]}}}})",
+            name, cpu, node, annotations, port);
+    }
+    Status create(const std::string& name, int cpu, const std::string& node = "", int port = 0) {
+        return put(store::Op::Create, {"pods", "default", name}, name + "-uid", pod(name, cpu, node, "{}", port));
+    }
+    Status bind(const std::string& name, int cpu, const std::string& annotations = "{}", int port = 0) {
+        return put(store::Op::Update, {"pods", "default", name}, "", pod(name, cpu, "n1", annotations, port));
+    }
+    Status reserve(store::Op op, const std::string& phase, int cpu = 3) {
+        return put(
+            op, {"scheduling.koordinator.sh/reservations", "", "r"}, "r-uid",
+            fmt::format(
+                R"({{"metadata":{{"name":"r","uid":"r-uid"}},"spec":{{"owners":[{{"labelSelector":{{"matchLabels":)"
+                R"({{"app":"web"}}}}}}],"template":{{"spec":{{"containers":[{{"name":"a","resources":{{"requests":)"
+                R"({{"cpu":"{1}"}}}}}}]}}}}}},"status":{{"phase":"{0}","nodeName":"n1","allocatable":{{"cpu":"{1}"}}}}}})",
+                phase, cpu));
+    }
+
+    std::unique_ptr<store::Store> store_;
+    BindGuard guard_;
+};
+
+constexpr const char* kLink =
+    R"({"scheduling.koordinator.sh/reservation-allocated":"{\"name\":\"r\",\"uid\":\"r-uid\"}"})";
+
+TEST_F(BindGuardTest, ABindThatDoesNotFitIsRefusedWhoeverAsks) {
+    ASSERT_TRUE(create("a", 3));
+    ASSERT_TRUE(create("b", 2));
+    ASSERT_TRUE(bind("a", 3));
+    const auto refused = bind("b", 2);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().reason, Reason::Conflict);
+    EXPECT_EQ(refused.error().message, "node \"n1\" has no room for it: Insufficient cpu");
+    ASSERT_TRUE(put(store::Op::Delete, {"pods", "default", "a"}, "", ""));
+    EXPECT_TRUE(bind("b", 2));
+}
+
+TEST_F(BindGuardTest, PodsThatOthersPutOnANodeCountButAreNotRefused) {
+    EXPECT_TRUE(create("static", 9, "n1"));
+    ASSERT_TRUE(create("b", 1));
+    EXPECT_FALSE(bind("b", 1));
+}
+
+TEST_F(BindGuardTest, APortHasOneHolder) {
+    ASSERT_TRUE(create("a", 1, "", 8080));
+    ASSERT_TRUE(create("b", 1, "", 8080));
+    ASSERT_TRUE(bind("a", 1, "{}", 8080));
+    EXPECT_FALSE(bind("b", 1, "{}", 8080));
+}
+
+TEST_F(BindGuardTest, ReservedRoomIsForItsOwnersAlone) {
+    ASSERT_TRUE(reserve(store::Op::Create, "Pending"));
+    ASSERT_TRUE(reserve(store::Op::Update, "Available"));
+    ASSERT_TRUE(create("other", 2));
+    EXPECT_FALSE(bind("other", 2));
+    ASSERT_TRUE(create("web", 3));
+    EXPECT_FALSE(bind("other", 2, kLink)) << "a link to somebody else's reservation";
+    EXPECT_TRUE(bind("web", 3, kLink));
+}
+
+TEST_F(BindGuardTest, AReservationTakesOnlyRoomThatIsThere) {
+    ASSERT_TRUE(create("a", 3));
+    ASSERT_TRUE(bind("a", 3));
+    ASSERT_TRUE(reserve(store::Op::Create, "Pending"));
+    EXPECT_FALSE(reserve(store::Op::Update, "Available"));
+    EXPECT_TRUE(reserve(store::Op::Update, "Waiting"));
+}
+
+TEST_F(BindGuardTest, AfterARestartItKnowsWhatIsStored) {
+    ASSERT_TRUE(create("a", 3));
+    ASSERT_TRUE(bind("a", 3));
+    const BindGuard again(*store_);
+    const auto row = again.ledger().row_of("n1");
+    EXPECT_EQ(again.ledger().free(row, model::kCpu), 1000);
+}
+
+}  // namespace
+}  // namespace berth::app
