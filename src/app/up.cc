@@ -6,6 +6,7 @@
 #include "app/components.h"
 #include "app/server.h"
 #include "cli/command.h"
+#include "model/times.h"
 
 namespace berth::app {
 namespace {
@@ -19,6 +20,16 @@ void add_up_flags(CLI::App& app, UpOptions& options) {
     app.add_option("--nodes-file", options.nodes_file, "Node objects (YAML or JSON) in place of --nodes");
     app.add_option("--import", options.import_file, "objects (YAML or JSON) to begin with");
     app.add_flag("--no-scheduler", options.no_scheduler, "leave scheduling to another one");
+    app.add_option_function<std::string>(
+        "--reservation-gc",
+        [&options](const std::string& text) {
+            const auto duration = model::parse_duration(text);
+            if (!duration || *duration < base::Duration::zero()) {
+                throw CLI::ValidationError("--reservation-gc", fmt::format("\"{}\" is no duration such as 24h", text));
+            }
+            options.reservation_gc = *duration;
+        },
+        "how long final reservations are kept (default 24h)");
     app.add_option("--controllers", options.controllers, "-NAME leaves a controller out; * is all of them")
         ->delimiter(',');
 }
