@@ -1,4 +1,4 @@
-// The scheduler's workloads in core mode, by the names of docs/reference/performance.md.
+// The scheduler's workloads in core mode, see docs/reference/performance.md.
 #include <fmt/format.h>
 
 #include <array>
@@ -19,6 +19,28 @@ std::function<SharedSpec(size_t)> always(model::PodSpec spec) {
 
 Result<JsonObject> scheduling_basic(const BenchOptions& options) {
     return run_core({.node = plain_node, .spec = always(plain_spec())}, options);
+}
+
+// Plain pods among reservations that are all for somebody else, one a node and round again.
+Result<JsonObject> reservation_miss(const BenchOptions& options) {
+    const auto prepare = [nodes =
+                              static_cast<size_t>(options.nodes > 0 ? options.nodes : 5000)](ledger::Ledger& ledger) {
+        const auto spec = shared(plain_spec());
+        for (size_t i = 0; i < 5000; ++i) {
+            auto made = std::make_shared<model::Reservation>();
+            made->meta.name = fmt::format("foreign-{}", i);
+            made->meta.uid = fmt::format("{:08x}-0000-4000-9000-000000000000", i);
+            made->spec = spec;
+            model::ReservationOwner owner;
+            owner.labels = Selector({{"app", model::Requirement::Op::In, {made->meta.name}}});
+            made->owners.push_back(std::move(owner));
+            made->phase = model::ReservationPhase::Available;
+            made->node = plain_node(i % nodes).meta.name;
+            made->allocatable = spec->requests;
+            ledger.put(std::shared_ptr<const model::Reservation>(std::move(made)));
+        }
+    };
+    return run_core({.node = plain_node, .spec = always(plain_spec()), .prepare = prepare}, options);
 }
 
 // Specs that differ in what they request: by default each is met once.
@@ -215,6 +237,7 @@ constexpr std::array kWorkloads{
     Workload{"TopologySpreading", "zones and hostnames; --variant hard, soft or default", topology_spreading},
     Workload{"MixedSchedulingBasePod", "plain pods among others with affinity", mixed_base_pod},
     Workload{"Unschedulable", "a tenth of the pods fit nowhere", unschedulable},
+    Workload{"ReservationMiss", "plain pods among 5,000 reservations of others", reservation_miss},
     Workload{"MixedChurn", "nodes change, go and come back", mixed_churn, "SchedulingWithMixedChurn"},
 };
 
