@@ -7,8 +7,8 @@
 
 #include "cli/bench.h"
 
-// The store's workloads without the rest of Berth: `bench_store [NAME...]` prints one JSON object for each. Each runs in
-// a process of its own, so that one's memory does not count for the next.
+// The store's workloads without the rest of Berth: `bench_store [NAME...]` prints one JSON object for each. Each runs
+// in a process of its own, so that one's memory does not count for the next.
 namespace {
 
 using berth::cli::Workload;
