@@ -354,8 +354,8 @@ def main():
     if wanted:
         found = [(version, binary) for version, binary in found if "%d.%d" % version in wanted]
     if not found:
-        print("no kubectl found: nothing was tested")
-        return 0
+        print("no kubectl found: install Debian's kubernetes-client, or any kubectl, and run this again")
+        return 1
     print("kubectl versions:", ", ".join("%d.%d" % version for version, _ in found), flush=True)
     server = Server(berth)
     failures = 1
