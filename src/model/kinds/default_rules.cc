@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "model/kinds/base64.h"
+#include "base/base64.h"
 #include "model/kinds/path.h"
 #include "model/quantity.h"
 
@@ -240,7 +240,7 @@ void string_data(JsonObject& secret) {
     const JsonObject values = *text;
     secret.erase("stringData");
     JsonObject& data = make_object(secret, "data");
-    for (const auto& value : values) data[value.key()] = encode_base64(string_at(value.value(), ""));
+    for (const auto& value : values) data[value.key()] = base::to_base64(string_at(value.value(), ""));
 }
 
 void limit_range(JsonObject& item) {

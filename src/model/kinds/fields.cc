@@ -5,7 +5,7 @@
 #include <limits>
 #include <optional>
 
-#include "model/kinds/base64.h"
+#include "base/base64.h"
 #include "model/kinds/where.h"
 #include "model/quantity.h"
 #include "model/times.h"
@@ -213,7 +213,7 @@ private:
         if (f.form == Form::Time) canonical = time_text(TRY(parse_time(written)));
         if (f.form == Form::MicroTime) canonical = micro_time_text(TRY(parse_time(written)));
         if (f.form == Form::Duration) TRY(parse_duration(written));
-        if (f.form == Form::Bytes && !decode_base64(written))
+        if (f.form == Form::Bytes && !base::from_base64(written))
             return bad_request(fmt::format("illegal base64 data in {}", where.text()));
         if (canonical && !keep) v = *canonical;
         return {};

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "model/kinds/base64.h"
+#include "base/base64.h"
 #include "model/kinds/kinds.h"
 
 namespace berth::model {
@@ -92,10 +92,10 @@ TEST(Fields, SchemasMayBeRecursiveAndHaveOtherForms) {
 
 TEST(Base64, BothWays) {
     for (const std::string_view text : {"", "a", "ab", "abc", "abcd", "\xff\x00\x80"}) {
-        EXPECT_EQ(decode_base64(encode_base64(text)), text);
+        EXPECT_EQ(base::from_base64(base::to_base64(text)), text);
     }
-    EXPECT_EQ(encode_base64("hello"), "aGVsbG8=");
-    for (const auto* bad : {"a", "a===", "aGVsbG8", "aGVs=G8=", "!!!!"}) EXPECT_FALSE(decode_base64(bad)) << bad;
+    EXPECT_EQ(base::to_base64("hello"), "aGVsbG8=");
+    for (const auto* bad : {"a", "a===", "aGVsbG8", "aGVs=G8=", "!!!!"}) EXPECT_FALSE(base::from_base64(bad)) << bad;
 }
 
 }  // namespace

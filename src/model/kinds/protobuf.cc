@@ -6,7 +6,7 @@
 #include <bit>
 #include <chrono>
 
-#include "model/kinds/base64.h"
+#include "base/base64.h"
 #include "model/kinds/wire.h"
 #include "model/times.h"
 
@@ -106,7 +106,7 @@ Result<Json> decode_bytes(std::string_view bytes, const Field& f, int depth) {
         case Form::String:
             return decode_string(bytes);
         case Form::Bytes:
-            return Json(encode_base64(bytes));
+            return Json(base::to_base64(bytes));
         case Form::Time:
         case Form::MicroTime:
             return decode_time(bytes, f.form == Form::MicroTime);

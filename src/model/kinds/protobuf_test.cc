@@ -5,8 +5,8 @@
 #include <fstream>
 #include <set>
 
+#include "base/base64.h"
 #include "base/random.h"
-#include "model/kinds/base64.h"
 #include "model/kinds/fields.h"
 
 namespace berth::model {
@@ -24,7 +24,7 @@ std::vector<Vector> vectors() {
     std::ifstream in("src/model/kinds/testdata/protobuf.jsonl");
     for (std::string line; std::getline(in, line);) {
         Json c = base::parse_json(line).value();
-        all.push_back({decode_base64(base::find_string(c, {"body"})).value(), c.at("expected")});
+        all.push_back({base::from_base64(base::find_string(c, {"body"})).value(), c.at("expected")});
     }
     return all;
 }
