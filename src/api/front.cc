@@ -23,6 +23,7 @@ struct Front::Visit {
     base::Instant since;
     std::string_view verb = "get";
     std::string resource = {};
+    InFlight::Place place = {};
 
     void finish(Response response) {
         response.headers.emplace_back("Audit-Id", audit_id);
@@ -73,6 +74,15 @@ std::string quoted_warning(std::string_view text) {
         out += c == '\n' || c == '\r' ? ' ' : c;
     }
     return out + '"';
+}
+
+// Leases and bindings go past everyone: a cluster whose leader cannot renew, or that cannot place, only gets fuller.
+bool urgent(const Call& call) {
+    return call.kind->plural == "leases" || call.subresource == "binding";
+}
+
+Error too_many_writes() {
+    return {Reason::TooManyRequests, "too many writes are waiting, please try again later", {}, 1};
 }
 
 Status read_options_body(Call& call) {
@@ -227,6 +237,11 @@ void Front::serve_kind(Visit visit, Call call) {
     }
     if (call.verb == Verb::Delete || call.verb == Verb::DeleteCollection) {
         if (auto read = read_options_body(call); !read) return visit.refuse(read.error());
+    }
+    if (!urgent(call)) {
+        auto place = writes_.enter(call.who.user);
+        if (!place) return visit.refuse(too_many_writes(), call.subject());
+        visit.place = std::move(*place);
     }
     auto shared = std::make_shared<Visit>(std::move(visit));
     auto pointer = std::make_shared<const Call>(std::move(call));

@@ -8,10 +8,13 @@
 #include "api/desk.h"
 #include "api/documents.h"
 #include "api/http.h"
+#include "api/in_flight.h"
 #include "api/metrics.h"
 #include "api/watch.h"
 
 namespace berth::api {
+
+inline constexpr size_t kMostWrites = 1024;
 
 // The front door: who is it, what do they want, are they allowed to, and then the verb.
 class Front {
@@ -30,6 +33,7 @@ public:
     // Ready says yes only after start-up is over.
     void set_ready(bool ready) { ready_ = ready; }
     Metrics& metrics() { return metrics_; }
+    size_t writes_in_flight() const { return writes_.taken(); }
 
 private:
     struct Visit;
@@ -43,6 +47,7 @@ private:
     Authenticator authenticator_;
     WatchRoom watches_;
     Metrics metrics_;
+    InFlight writes_{kMostWrites};
     Documents documents_;
     std::atomic<bool> ready_{false};
 };

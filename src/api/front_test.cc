@@ -169,6 +169,71 @@ TEST(Front, ABoundPodGoesAfterItsGracePeriod) {
     EXPECT_EQ(t.ask("GET", kPods + "/web").code, 404);
 }
 
+TEST(Front, OneIdentityHasAThousandWatches) {
+    TestFront t;
+    t.peer = {"someone", {std::string(kSchedulers)}};
+    std::vector<std::shared_ptr<FakeExchange>> open;
+    for (int i = 0; i < kMaxWatchesPerUser; ++i) {
+        open.push_back(t.send("GET", kPods + "?watch=1"));
+        ASSERT_TRUE(open.back()->source);
+    }
+    const auto refused = t.ask("GET", kPods + "?watch=1");
+    EXPECT_EQ(refused.code, 429);
+    EXPECT_EQ(refused.text({"message"}), "someone has 1000 watches open, no more are allowed");
+    open.pop_back();
+    EXPECT_TRUE(t.send("GET", kPods + "?watch=1")->source);
+}
+
+// A log that holds its acknowledgements back while `held`.
+class SlowLog final : public store::Log {
+public:
+    explicit SlowLog(const bool& held) : held_(held), log_(store::memory_log()) {}
+    Extent extent() const override { return log_->extent(); }
+    Status replay(const Replay& replay) override { return log_->replay(replay); }
+    void start(Sink& sink) override { log_->start(sink); }
+    void append(store::EntryPtr entry) override { log_->append(std::move(entry)); }
+    void kick() override {
+        if (!held_) log_->kick();
+    }
+    void close() override { log_->close(); }
+
+private:
+    const bool& held_;
+    std::unique_ptr<store::Log> log_;
+};
+
+TEST(Front, AFloodOfWritesIsHeldBackAndLeasesPass) {
+    bool held = false;
+    TestFront t(std::make_unique<SlowLog>(held));
+    held = true;
+    std::vector<std::shared_ptr<FakeExchange>> waiting;
+    for (size_t i = 0; i < kMostWrites / 2; ++i) {
+        waiting.push_back(t.send("POST", kMaps, map("m" + std::to_string(i), "v")));
+        ASSERT_FALSE(waiting.back()->answered);
+    }
+    const auto refused = t.ask("POST", kMaps, map("one-too-many", "v"));
+    EXPECT_EQ(refused.code, 429);
+    EXPECT_EQ(refused.json.at("details").at("retryAfterSeconds").as_int64(), 1);
+    EXPECT_EQ(t.ask("GET", kPods).code, 200);
+    const std::string leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+    waiting.push_back(t.send("POST", leases, R"({"metadata":{"name":"leader"},"spec":{"holderIdentity":"a"}})"));
+    EXPECT_FALSE(waiting.back()->answered);
+    t.peer = {"berth-scheduler", {std::string(kSchedulers)}};
+    waiting.push_back(t.send("POST", "/api/v1/namespaces/default/events",
+                             R"({"metadata":{"name":"e"},"involvedObject":{"namespace":"default"}})"));
+    EXPECT_FALSE(waiting.back()->answered);
+    held = false;
+    t.peer = {"admin", {std::string(kMasters)}};
+    EXPECT_EQ(t.ask("POST", kMaps, map("now-there-is-room", "v")).code, 429);
+    t.ask("POST", leases, R"({"metadata":{"name":"other"},"spec":{"holderIdentity":"a"}})");
+    for (const auto& exchange : waiting) {
+        ASSERT_TRUE(exchange->answered);
+        EXPECT_EQ(exchange->answered->status, 201);
+    }
+    EXPECT_EQ(t.ask("POST", kMaps, map("at-last", "v")).code, 201);
+    EXPECT_EQ(t.front.writes_in_flight(), 0u);
+}
+
 TEST(Front, ADisruptionBudgetRefusesTheEviction) {
     TestFront t;
     t.ask("POST", "/api/v1/nodes", R"({"metadata":{"name":"n1"}})");

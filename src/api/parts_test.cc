@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "api/base64.h"
+#include "api/in_flight.h"
 #include "api/negotiate.h"
 #include "api/route.h"
 #include "api/versions.h"
@@ -73,6 +74,21 @@ TEST(Wire, SplicesTheVersionIn) {
     EXPECT_EQ(
         out,
         R"({"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9","name":"x{"}})");
+}
+
+TEST(InFlight, AFloodLeavesRoomForOthers) {
+    InFlight room(8);
+    std::vector<InFlight::Place> flood;
+    while (auto place = room.enter("flood")) flood.push_back(std::move(*place));
+    EXPECT_EQ(flood.size(), 4u);
+    auto first = room.enter("calm");
+    auto second = room.enter("calm");
+    EXPECT_TRUE(first && second);
+    EXPECT_FALSE(room.enter("calm"));
+    EXPECT_FALSE(room.enter("flood"));
+    flood.clear();
+    EXPECT_EQ(room.taken(), 2u);
+    EXPECT_TRUE(room.enter("calm"));
 }
 
 TEST(Base64, SurvivesTheWayThereAndBack) {

@@ -42,9 +42,9 @@ struct Answer {
 
 class TestFront {
 public:
-    TestFront()
+    explicit TestFront(std::unique_ptr<store::Log> log = store::memory_log())
         : clock(base::Time{1'794'780'000'000'000'000}),
-          store(std::move(store::Store::open(store::memory_log(), {{}, 64 << 20, &clock})).value()),
+          store(std::move(store::Store::open(std::move(log), {{}, 64 << 20, &clock})).value()),
           desk(*store, clock, 7),
           front(desk, Authenticator()) {
         front.set_wake([] {});

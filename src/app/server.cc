@@ -130,6 +130,8 @@ void Server::add_readings() {
                         [&http] { return static_cast<double>(http.streams.load()); });
     metrics.add_reading("berth_http_slow_closed_total", "Connections cut because the client did not read.", "counter",
                         [&http] { return static_cast<double>(http.slow_closed.load()); });
+    metrics.add_reading("apiserver_current_inflight_requests", "Writes between arrival and answer.", "gauge",
+                        [this] { return static_cast<double>(front_->writes_in_flight()); });
     metrics.add_reading("berth_store_revision", "The newest durable revision.", "gauge",
                         [this] { return static_cast<double>(store_->revision()); });
 }

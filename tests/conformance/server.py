@@ -11,11 +11,15 @@ import urllib.request
 
 
 class Server:
-    def __init__(self, berth, *flags):
+    def __init__(self, berth, *flags, command="serve"):
         self.dir = tempfile.mkdtemp(prefix="berth-test-")
+        self.berth, self.command = berth, command
+        self.start("--listen", "127.0.0.1:0", *flags)
+
+    def start(self, *flags):
+        """Also again, after the process has ended."""
         self.process = subprocess.Popen(
-            [berth, "serve", "--data-dir", self.dir, "--listen", "127.0.0.1:0", *flags],
-            stdout=subprocess.PIPE, text=True)
+            [self.berth, self.command, "--data-dir", self.dir, *flags], stdout=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
         found = re.match(r"berth: ready (https://\S+) kubeconfig=(\S+)", line)
         if not found:
