@@ -1,5 +1,5 @@
 # The commands of a person. Each does its own set-up on a Debian 12 machine (tools/setup).
-.PHONY: all run build test bench check format setup clean
+.PHONY: all run build test test-kubernetes bench check format setup clean
 JOBS ?= $(shell nproc)
 
 all: build
@@ -13,6 +13,9 @@ build: setup
 
 test: build
 	@ctest --test-dir build --output-on-failure -j $(JOBS)
+
+test-kubernetes: build
+	@tests/kubernetes/test
 
 run: build
 	@tools/run
