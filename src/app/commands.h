@@ -7,6 +7,8 @@
 namespace berth::app {
 
 int bench(std::vector<std::string> words);
+int controllers(std::vector<std::string> words);
+int scheduler(std::vector<std::string> words);
 int store(std::vector<std::string> words);
 int serve(std::vector<std::string> words);
 int up(std::vector<std::string> words);

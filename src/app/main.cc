@@ -17,6 +17,8 @@ namespace app = berth::app;
 constexpr std::array kCommands{
     Command{"up", "everything in one process: API server, nodes, scheduler, controllers", app::up},
     Command{"serve", "the API server alone", app::serve},
+    Command{"scheduler", "the scheduler, attached to any Kubernetes API server", app::scheduler},
+    Command{"controllers", "the reservations' life cycle, attached to any Kubernetes API server", app::controllers},
     Command{"bench", "measure one workload in process", app::bench},
     Command{"whatif", "schedule a dump of a cluster offline and say why", berth::cli::whatif},
     Command{"store", "back up, restore or check a data directory", app::store},

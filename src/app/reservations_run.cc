@@ -11,6 +11,7 @@
 #include "control/reservations.h"
 #include "model/node.h"
 #include "model/pod.h"
+#include "model/reader.h"
 
 namespace berth::app {
 namespace {
@@ -73,27 +74,30 @@ void ReservationsRun::apply(const std::string& kind, const link::FeedEvent& even
     base::JsonParser parser;
     const auto view = parser.parse(*event.text);
     if (!view) return base::log_error("Unreadable object", {{"error", view.error()}});
-    const auto use = [&](auto object, auto put, auto remove) {
+    const auto use = [&](auto read, auto put, auto remove) {
+        std::string trouble;
+        if (gone) return remove(model::read_meta(model::Reader(*view, trouble)));
+        auto object = read(*view);
         if (!object) return base::log_error("Unreadable object", {{"error", object.error()}});
         object->meta.revision = event.revision;
-        gone ? remove(*object) : put(std::move(*object));
+        put(std::move(*object));
     };
     if (kind == "Node") {
         use(
-            model::read_node(*view),
+            model::read_node,
             [&](model::Node node) { ledger_.put(std::make_shared<const model::Node>(std::move(node))); },
-            [&](const model::Node& node) { ledger_.remove_node(node.meta.name); });
+            [&](const model::Meta& meta) { ledger_.remove_node(meta.name); });
     } else if (kind == "Pod") {
         use(
-            model::read_pod(*view), [&](const model::Pod& pod) { ledger_.put(pod); },
-            [&](const model::Pod& pod) { ledger_.remove_pod(pod.meta.uid); });
+            model::read_pod, [&](const model::Pod& pod) { ledger_.put(pod); },
+            [&](const model::Meta& meta) { ledger_.remove_pod(meta.uid); });
     } else {
         use(
-            model::read_reservation(*view),
+            model::read_reservation,
             [&](model::Reservation object) {
                 ledger_.put(std::make_shared<const model::Reservation>(std::move(object)));
             },
-            [&](const model::Reservation& object) { ledger_.remove_reservation(object.meta.uid); });
+            [&](const model::Meta& meta) { ledger_.remove_reservation(meta.uid); });
     }
 }
 

@@ -48,6 +48,12 @@ const std::vector<Source>& sources() {
     return all;
 }
 
+// All that is certain of an object that is gone.
+model::Meta meta_of(JsonView view) {
+    std::string trouble;
+    return model::read_meta(model::Reader(view, trouble));
+}
+
 }  // namespace
 
 SchedulerRun::SchedulerRun(std::unique_ptr<link::Server> server, sched::Scheduler::Profiles profiles,
@@ -112,9 +118,9 @@ void SchedulerRun::apply(const std::string& kind, const link::FeedEvent& event) 
     const auto view = parser.parse(*event.text);
     if (!view) return base::log_error("Unreadable object", {{"error", view.error()}});
     const auto use = [&](auto read, auto put, auto remove) {
+        if (gone) return remove(meta_of(*view));
         auto object = read(*view);
         if (!object) return base::log_error("Unreadable object", {{"error", object.error()}});
-        if (gone) return remove(*object);
         object->meta.revision = event.revision;
         put(std::move(*object));
     };
@@ -122,12 +128,12 @@ void SchedulerRun::apply(const std::string& kind, const link::FeedEvent& event) 
         return use(
             model::read_node,
             [&](model::Node node) { scheduler_.put(std::make_shared<const model::Node>(std::move(node)), now); },
-            [&](const model::Node& node) { scheduler_.remove_node(node.meta.name, now); });
+            [&](const model::Meta& meta) { scheduler_.remove_node(meta.name, now); });
     }
     if (kind == "Pod") {
         return use(
             model::read_pod, [&](model::Pod pod) { scheduler_.put(std::move(pod), now); },
-            [&](const model::Pod& pod) { scheduler_.remove_pod(pod.meta.uid, now); });
+            [&](const model::Meta& meta) { scheduler_.remove_pod(meta.uid, now); });
     }
     if (kind == "Reservation") {
         return use(
@@ -135,15 +141,14 @@ void SchedulerRun::apply(const std::string& kind, const link::FeedEvent& event) 
             [&](model::Reservation object) {
                 scheduler_.put(std::make_shared<const model::Reservation>(std::move(object)), now);
             },
-            [&](const model::Reservation& object) { scheduler_.remove_reservation(object.meta.uid, now); });
+            [&](const model::Meta& meta) { scheduler_.remove_reservation(meta.uid, now); });
     }
     apply_supporting(kind, *view, gone);
 }
 
 void SchedulerRun::apply_supporting(const std::string& kind, JsonView view, bool gone) {
     if (gone) {
-        std::string trouble;
-        const model::Meta meta = model::read_meta(model::Reader(view, trouble));
+        const model::Meta meta = meta_of(view);
         cli::remove_supporting(kind, meta.ns, meta.name, scheduler_.ledger());
     } else if (const auto put = cli::put_supporting(kind, view, scheduler_.ledger()); !put) {
         return base::log_error("Unreadable object", {{"error", put.error()}});

@@ -2,11 +2,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/attached.h"
 #include "app/commands.h"
 #include "app/components.h"
 #include "app/server.h"
 #include "cli/command.h"
-#include "model/times.h"
 
 namespace berth::app {
 namespace {
@@ -20,16 +20,7 @@ void add_up_flags(CLI::App& app, UpOptions& options) {
     app.add_option("--nodes-file", options.nodes_file, "Node objects (YAML or JSON) in place of --nodes");
     app.add_option("--import", options.import_file, "objects (YAML or JSON) to begin with");
     app.add_flag("--no-scheduler", options.no_scheduler, "leave scheduling to another one");
-    app.add_option_function<std::string>(
-        "--reservation-gc",
-        [&options](const std::string& text) {
-            const auto duration = model::parse_duration(text);
-            if (!duration || *duration < base::Duration::zero()) {
-                throw CLI::ValidationError("--reservation-gc", fmt::format("\"{}\" is no duration such as 24h", text));
-            }
-            options.reservation_gc = *duration;
-        },
-        "how long final reservations are kept (default 24h)");
+    add_duration_flag(app, "--reservation-gc", options.reservation_gc, "how long final reservations are kept");
     app.add_option("--controllers", options.controllers, "-NAME leaves a controller out; * is all of them")
         ->delimiter(',');
 }
@@ -41,12 +32,7 @@ int up(std::vector<std::string> words) {
                  "berth up");
     UpOptions options;
     add_up_flags(app, options);
-    std::reverse(words.begin(), words.end());
-    try {
-        app.parse(std::move(words));
-    } catch (const CLI::ParseError& error) {
-        return app.exit(error) == 0 ? cli::kDone : cli::kWrongUsage;
-    }
+    if (const auto code = parse_words(app, std::move(words))) return *code;
     raise_file_limit();
     block_stop_signals();
     auto server = Server::start(options.server);

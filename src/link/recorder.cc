@@ -42,7 +42,7 @@ void Recorder::tell(const Subject& subject, std::string_view type, std::string_v
         ages_.splice(ages_.begin(), ages_, known.age);
         const Json patch(JsonObject{{"count", ++known.count}, {"lastTimestamp", when}});
         return server_.send({"PATCH", events_path(known.ns) + "/" + known.event_name, base::to_text(patch),
-                             "application/merge-patch+json"},
+                             "application/merge-patch+json", Urgency::Low},
                             [](Result<Reply>) {});
     }
     const std::string ns = subject.ns.empty() ? "default" : subject.ns;
@@ -73,7 +73,8 @@ void Recorder::tell(const Subject& subject, std::string_view type, std::string_v
         known_.erase(ages_.back());
         ages_.pop_back();
     }
-    server_.send({"POST", events_path(ns), base::to_text(event)}, [](Result<Reply>) {});
+    server_.send({.method = "POST", .path = events_path(ns), .body = base::to_text(event), .urgency = Urgency::Low},
+                 [](Result<Reply>) {});
 }
 
 }  // namespace berth::link

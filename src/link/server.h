@@ -17,11 +17,15 @@ struct Resource {
     std::string path() const { return (group.empty() ? "/api/" : "/apis/" + group + "/") + version; }
 };
 
+// Who goes first when a remote server is slow: a leader's lease before everything, events for people after everything.
+enum class Urgency : uint8_t { Low, Normal, High };
+
 struct Request {
     std::string method;  // GET, POST, PUT, PATCH, DELETE
     std::string path;    // with its query
     std::string body = {};
     std::string content_type = "application/json";
+    Urgency urgency = Urgency::Normal;
 };
 
 struct Reply {
@@ -37,7 +41,7 @@ using ReplyTo = std::function<void(Result<Reply>)>;
 struct FeedEvent {
     enum class Type : uint8_t {
         Put,     // the object as it is now
-        Gone,    // it is no longer there; `text` is what it last was
+        Gone,    // it is no longer there; of `text` only metadata's name, namespace and uid are certain
         Synced,  // everything that was there at the start has been told
     };
     Type type = Type::Put;

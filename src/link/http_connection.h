@@ -1,0 +1,62 @@
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <chrono>
+#include <memory>
+
+#include "link/kubeconfig.h"
+#include "link/wire.h"
+
+// One connection to the server. Only the HTTP units include this.
+namespace berth::link {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+struct HttpHead {
+    int code = 0;
+    std::optional<base::Duration> retry_after = {};
+};
+
+// One request and who wants its answer.
+struct Turn {
+    std::string bytes;                        // the whole request
+    SteadyTime due;                           // by then the answer is whole; of a stream: its head has come
+    std::optional<base::Duration> idle = {};  // a stream, that ends when nothing comes for so long
+    std::function<void(const HttpHead&)> head;
+    std::function<bool(std::string_view)> data;
+    std::function<void(const WireTrouble*)> end;  // null: in good order
+};
+
+class HttpConnection;
+using HttpConnectionPtr = std::shared_ptr<HttpConnection>;
+
+class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
+public:
+    virtual ~HttpConnection() = default;
+    // Connects first where it must. One turn at a time.
+    virtual void begin(Turn turn) = 0;
+    virtual void resume() = 0;
+    // Closes; the turn is not told.
+    virtual void abort() = 0;
+    // Between two turns, and the server has not closed it.
+    virtual bool reusable() = 0;
+    // Now and then: gives up what is overdue.
+    virtual void check(SteadyTime now) = 0;
+    virtual SteadyTime since() const = 0;  // the beginning or end of its last turn
+};
+
+// What connections of one set of credentials share. `freed` gets a connection whose turn is over; `closed` one that is
+// of no more use.
+struct HttpShared {
+    boost::asio::io_context& io;
+    Access access;
+    std::unique_ptr<boost::asio::ssl::context> tls;
+    std::function<void(HttpConnectionPtr)> freed;
+    std::function<void(HttpConnection*)> closed;
+};
+
+HttpConnectionPtr make_http_connection(std::shared_ptr<HttpShared> shared);
+
+}  // namespace berth::link

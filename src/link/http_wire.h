@@ -1,0 +1,14 @@
+#pragma once
+
+#include <memory>
+
+#include "link/kubeconfig.h"
+#include "link/wire.h"
+
+namespace berth::link {
+
+// HTTP/1.1 over TLS or plain TCP, one I/O thread, connections kept alive and reused. Boost.Asio and Beast stay behind
+// this header. An error when the kubeconfig or its certificates cannot be used; the server is not asked yet.
+Result<std::unique_ptr<Wire>> http_wire(const AccessOptions& options);
+
+}  // namespace berth::link
