@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "model/reservation_status.h"
+#include "model/room.h"
 #include "model/times.h"
 
 namespace berth::app {
@@ -13,6 +14,22 @@ constexpr std::string_view kReservations = "/apis/scheduling.koordinator.sh/v1al
 
 std::string pod_path(const std::string& ns, const std::string& name) {
     return fmt::format("/api/v1/namespaces/{}/pods/{}", ns, name);
+}
+
+link::Request status_patch(const std::string& ns, const std::string& name, const std::string& uid, JsonObject status) {
+    const Json body(JsonObject{{"metadata", JsonObject{{"uid", uid}}}, {"status", std::move(status)}});
+    return {"PATCH", pod_path(ns, name) + "/status", base::to_text(body), "application/strategic-merge-patch+json"};
+}
+
+// Deletes exactly this object, not a later one of its name.
+link::Request removal(const std::string& path, const std::string& uid) {
+    const Json options(
+        JsonObject{{"kind", "DeleteOptions"}, {"apiVersion", "v1"}, {"preconditions", JsonObject{{"uid", uid}}}});
+    return {"DELETE", path, base::to_text(options)};
+}
+
+Json nominated_value(const std::string& node) {
+    return node.empty() ? Json(nullptr) : Json(node);
 }
 
 link::Request request(const sched::BindPod& bind, base::Time) {
@@ -34,10 +51,33 @@ link::Request request(const sched::RefusePod& refuse, base::Time now) {
                                     {"message", refuse.message},
                                     {"lastProbeTime", nullptr},
                                     {"lastTransitionTime", model::time_text(now)}});
-    const Json body(JsonObject{{"metadata", JsonObject{{"uid", refuse.uid}}},
-                               {"status", JsonObject{{"conditions", JsonArray{condition}}}}});
-    return {"PATCH", pod_path(refuse.ns, refuse.name) + "/status", base::to_text(body),
-            "application/strategic-merge-patch+json"};
+    JsonObject status{{"conditions", JsonArray{condition}}};
+    if (refuse.nominated) status["nominatedNodeName"] = nominated_value(*refuse.nominated);
+    return status_patch(refuse.ns, refuse.name, refuse.uid, std::move(status));
+}
+
+link::Request request(const sched::ClearNomination& clear, base::Time) {
+    return status_patch(clear.ns, clear.name, clear.uid, {{"nominatedNodeName", nullptr}});
+}
+
+link::Request request(const sched::EvictPod& evict, base::Time now) {
+    if (evict.step == sched::EvictPod::Step::Delete) return removal(pod_path(evict.ns, evict.name), evict.uid);
+    const Json condition(
+        JsonObject{{"type", "DisruptionTarget"},
+                   {"status", "True"},
+                   {"reason", "PreemptionByScheduler"},
+                   {"message", fmt::format("{}: preempting to accommodate a higher priority pod", evict.by_scheduler)},
+                   {"lastProbeTime", nullptr},
+                   {"lastTransitionTime", model::time_text(now)}});
+    return status_patch(evict.ns, evict.name, evict.uid, {{"conditions", JsonArray{condition}}});
+}
+
+link::Request request(const sched::HoldRoom& hold, base::Time) {
+    return {"POST", std::string(kReservations), base::to_text(model::room_for(*hold.pod, hold.node))};
+}
+
+link::Request request(const sched::DropRoom& drop, base::Time) {
+    return removal(fmt::format("{}/{}", kReservations, drop.name), drop.uid);
 }
 
 link::Request request(const sched::WriteReservation& write, base::Time) {
@@ -87,6 +127,11 @@ void record(link::Recorder& recorder, const sched::Plan& plan, sched::Outcome ou
     }
     if (const auto* refuse = std::get_if<sched::RefusePod>(&plan)) {
         recorder.warning(subject(refuse->ns, refuse->name, refuse->uid), "FailedScheduling", refuse->message, now);
+    }
+    const auto* evict = std::get_if<sched::EvictPod>(&plan);
+    if (evict && done && evict->step == sched::EvictPod::Step::Delete) {
+        recorder.normal(subject(evict->ns, evict->name, evict->uid), "Preempted",
+                        fmt::format("Preempted by pod {} on node {}", evict->by, evict->node), now);
     }
     if (const auto* write = std::get_if<sched::WriteReservation>(&plan); write && done) {
         if (write->placed) {

@@ -202,6 +202,24 @@ Result<JsonObject> unschedulable(const BenchOptions& options) {
         options);
 }
 
+// Every node is full of four small pods; each large one takes the room of three of them.
+Result<JsonObject> preemption(const BenchOptions& options) {
+    model::PodSpec low = plain_spec();
+    low.requests.set(model::kCpu, 900);
+    low.scoring_cpu_milli = 900;
+    model::PodSpec high = low;
+    high.requests.set(model::kCpu, 3000);
+    high.scoring_cpu_milli = 3000;
+    high.priority = 10;
+    CoreWorkload workload{.initial = 20'000, .pods = 5000, .node = plain_node};
+    if (options.nodes > 0) workload.initial = 4 * options.nodes;
+    if (options.nodes > 0) workload.pods = options.nodes;
+    workload.initial_spec = always(std::move(low));
+    workload.spec = always(std::move(high));
+    workload.preempts = true;
+    return run_core(workload, options);
+}
+
 // A node changes its labels, and one goes and comes back, every 500 decisions.
 Result<JsonObject> mixed_churn(const BenchOptions& options) {
     CoreWorkload workload{.pods = 10'000, .node = plain_node, .spec = always(plain_spec())};
@@ -237,6 +255,7 @@ constexpr std::array kWorkloads{
     Workload{"TopologySpreading", "zones and hostnames; --variant hard, soft or default", topology_spreading},
     Workload{"MixedSchedulingBasePod", "plain pods among others with affinity", mixed_base_pod},
     Workload{"Unschedulable", "a tenth of the pods fit nowhere", unschedulable},
+    Workload{"Preemption", "each pod takes the room of three less important ones", preemption, "PreemptionBasic"},
     Workload{"ReservationMiss", "plain pods among 5,000 reservations of others", reservation_miss},
     Workload{"MixedChurn", "nodes change, go and come back", mixed_churn, "SchedulingWithMixedChurn"},
 };

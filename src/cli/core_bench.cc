@@ -4,10 +4,12 @@
 #include <malloc.h>
 
 #include <ctime>
+#include <map>
 
 #include "cli/measure.h"
 #include "sched/decide.h"
 #include "sched/fast/decider.h"
+#include "sched/preempt.h"
 
 namespace berth::cli {
 namespace {
@@ -95,13 +97,36 @@ private:
         const auto ask = sched::ask_for(pod, ledger_);
         const ledger::Row row = decider_.choose(ask, ledger_);
         if (row == ledger::kNoRow) {
-            ++unplaced_;
             const auto verdict = sched::decide(ask, ledger_, sched::default_profile());
             diagnosed_ += sched::diagnosis(verdict.strikes, ledger_).size();
+            if (!workload_.preempts || !take_room(ask, verdict.strikes)) ++unplaced_;
         } else {
             ledger_.assume(pod, row, {});
         }
         if (sampled) latencies_.add(system_clock().now() - start);
+    }
+
+    // Victims are gone at once.
+    bool take_room(const sched::Ask& ask, const sched::Strikes& strikes) {
+        const auto found = sched::preempt(ask, ledger_, sched::default_profile(), strikes, {}, costs_);
+        if (!found.victims) return false;
+        auto& evicted = evicted_[ask.pod->meta.uid];
+        for (const auto index : found.victims->pods) evicted.emplace_back(ledger_.pod(index).uid.text());
+        for (const auto& uid : evicted) ledger_.remove_pod(uid);
+        ledger_.assume(*ask.pod, found.victims->row, {});
+        return true;
+    }
+
+    void remove(const std::string& uid) {
+        const auto evicted = evicted_.extract(uid);
+        if (evicted.empty()) return ledger_.remove_pod(uid);
+        const ledger::Row row = ledger_.pod(ledger_.find_pod(uid)).row;
+        ledger_.remove_pod(uid);
+        model::Pod back = maker_.make(0, ledger_.intern(workload_.initial_spec(0)));
+        for (const auto& victim : evicted.mapped()) {
+            back.meta.uid = victim;
+            ledger_.assume(back, row, {});
+        }
     }
 
     void decide_for_a_second() {
@@ -113,7 +138,7 @@ private:
         base::Duration elapsed{};
         while (decisions_ < pods || elapsed < std::chrono::seconds(1)) {
             if (workload_.churn) workload_.churn(ledger_, decisions_);
-            if (decisions_ >= pods) ledger_.remove_pod(Pods::uid_of(first + decisions_ - pods));
+            if (decisions_ >= pods) remove(Pods::uid_of(first + decisions_ - pods));
             decide(workload_.spec(decisions_));
             ++decisions_;
             if (decisions_ == pods) heap_at_peak_ = heap_bytes();
@@ -146,6 +171,8 @@ private:
     int64_t nodes_, initial_, pods_;
     Ledger ledger_;
     sched::fast::Decider decider_{sched::default_profile()};
+    sched::CostMemory costs_;
+    std::map<std::string, std::vector<std::string>> evicted_;  // uids, by the pod they went for
     Pods maker_;
     Latencies latencies_;
     size_t next_ = 0;

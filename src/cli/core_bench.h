@@ -22,6 +22,7 @@ struct CoreWorkload {
     std::function<void(ledger::Ledger&)> prepare = nullptr;                 // before anything else
     std::function<void(ledger::Ledger&, size_t decision)> churn = nullptr;  // before each decision
     bool may_fail = false;  // some pods fit nowhere; each is then diagnosed
+    bool preempts = false;  // a pod that fits nowhere takes the room of less important ones; they return when it goes
 };
 
 // Decides for at least a second, over every node, and holds what was decided.

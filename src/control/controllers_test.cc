@@ -1,97 +1,14 @@
-// The reconcilers against a cluster that is nothing but objects: what they want is done at once, and they are asked
-// again until they want nothing more.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "control/pods.h"
 #include "control/reconciler.h"
 #include "control/simulated.h"
-#include "model/kinds/patch.h"
+#include "control/test_cluster.h"
 #include "model/times.h"
 
 namespace berth::control {
 namespace {
-
-using Reconcilers = std::vector<std::unique_ptr<Reconciler>>;
-
-class Cluster {
-public:
-    explicit Cluster(Reconcilers reconcilers) : reconcilers_(std::move(reconcilers)) {}
-
-    void put(const std::string& resource, Json document) {
-        JsonObject& meta = base::object_at(document, {"metadata"});
-        if (!meta.contains("uid")) meta["uid"] = fmt::format("uid-{}", ++serial_);
-        if (!meta.contains("name")) {
-            meta["name"] = fmt::format("{}{}", std::string_view(meta["generateName"].as_string()), serial_);
-        }
-        if (!meta.contains("creationTimestamp")) meta["creationTimestamp"] = model::time_text(now);
-        ASSERT_TRUE(objects.put(resource, base::to_text(document), ++revision_));
-    }
-    void put_text(const std::string& resource, std::string_view text) { put(resource, *base::parse_json(text)); }
-
-    // Until nobody wants anything; false when that does not end.
-    bool settle() {
-        for (int round = 0; round < 200; ++round) {
-            Actions actions;
-            for (const auto& reconciler : reconcilers_) collect(*reconciler, actions);
-            if (actions.empty()) return true;
-            for (const auto& action : actions) carry_out(action);
-        }
-        return false;
-    }
-
-    int64_t status(const std::string& resource, const std::string& ns, const std::string& name,
-                   std::string_view field) {
-        const auto object = objects.find(resource, ns, name);
-        return object ? integer_at(object->document, {"status", field}, 0) : -1;
-    }
-
-    Objects objects;
-    base::Time now = *model::parse_time("2026-01-01T00:00:00Z");
-
-private:
-    void collect(const Reconciler& reconciler, Actions& actions) {
-        std::set<Ward> targets;
-        for (const auto& resource : reconciler.watches()) {
-            for (const auto& object : objects.list(resource)) {
-                for (auto& target : reconciler.concerned(resource, *object, objects)) targets.insert(target);
-            }
-        }
-        for (const auto& target : targets) {
-            for (auto& action : reconciler.reconcile(target, objects, now).actions)
-                actions.push_back(std::move(action));
-        }
-    }
-
-    void carry_out(const Action& action) {
-        if (action.verb == Action::Verb::Create) return put(action.resource, action.body);
-        const auto object = objects.find(action.resource, action.ns, action.name);
-        if (!object) return;
-        if (action.verb == Action::Verb::Delete) return erase(action.resource, *object);
-        Json document = action.verb == Action::Verb::Replace ? action.body : object->document;
-        if (action.verb == Action::Verb::MergePatch) {
-            ASSERT_TRUE(model::apply_merge_patch(document, action.body));
-        }
-        const Json* finalizers = base::find(document, {"metadata", "finalizers"});
-        const bool released = object->meta.deleted && (!finalizers || finalizers->as_array().empty());
-        if (released || action.subresource == "finalize")
-            return objects.remove(action.resource, action.ns, action.name);
-        put(action.resource, document);
-    }
-    void erase(const std::string& resource, const Object& object) {
-        const Json* finalizers = base::find(object.document, {"metadata", "finalizers"});
-        if (!finalizers || finalizers->as_array().empty()) {
-            return objects.remove(resource, object.meta.ns, object.meta.name);
-        }
-        Json document = object.document;
-        base::object_at(document, {"metadata"})["deletionTimestamp"] = model::time_text(now);
-        put(resource, document);
-    }
-
-    Reconcilers reconcilers_;
-    uint64_t serial_ = 0;
-    uint64_t revision_ = 0;
-};
 
 Reconcilers all() {
     const std::vector<std::string> namespaced{"pods",       "apps/replicasets", "apps/deployments",

@@ -61,11 +61,9 @@ model::Resources missing_on(const model::PodSpec& spec, const Ledger& ledger, Ro
     return missing;
 }
 
-}  // namespace
-
-Decision decide_pod(const model::Pod& pod, const Ledger& ledger, const Profile& profile) {
-    const Ask ask = ask_for(pod, ledger);
-    Decision decision{decide(ask, ledger, profile), {}, {}, {}, false, {}};
+// What the verdict means for reservations: who pays, what is written, what is used up.
+Decision decided(const Ask& ask, const Ledger& ledger, Verdict verdict) {
+    Decision decision{std::move(verdict), {}, {}, {}, false, {}};
     const Row chosen = decision.verdict.chosen;
     if (chosen == ledger::kNoRow) return decision;
     decision.charges = charges_on(ask, ledger, chosen);
@@ -78,15 +76,47 @@ Decision decide_pod(const model::Pod& pod, const Ledger& ledger, const Profile& 
     return decision;
 }
 
-Decision decide_reservation(const model::Reservation& reservation, const Ledger& ledger, const Profile& profile) {
-    const Ask ask = ask_for(reservation);
-    Decision decision{decide(ask, ledger, profile), {}, {}, {}, false, {}};
-    if (decision.verdict.chosen != ledger::kNoRow || !reservation.pre_allocation) return decision;
+// Waits where the least is missing, if no row is open and the reservation may wait.
+Decision placed_or_waiting(const Ask& ask, const Ledger& ledger, const Profile& profile, Verdict verdict) {
+    Decision decision{std::move(verdict), {}, {}, {}, false, {}};
+    if (decision.verdict.chosen != ledger::kNoRow || !ask.reservation->pre_allocation) return decision;
     decision.verdict.chosen = least_short(ask, ledger, profile);
     if (decision.verdict.chosen == ledger::kNoRow) return decision;
     decision.waiting = true;
     decision.missing = missing_on(*ask.spec, ledger, decision.verdict.chosen);
     return decision;
+}
+
+Strikes filter_all(const Ask& ask, Ledger& ledger, const Profile& profile, const Nominated& nominated) {
+    return filter(ask, ledger, profile, nominated, 0, static_cast<Row>(ledger.rows()));
+}
+
+}  // namespace
+
+Decision decide_pod(const model::Pod& pod, const Ledger& ledger, const Profile& profile) {
+    const Ask ask = ask_for(pod, ledger);
+    return decided(ask, ledger, decide(ask, ledger, profile));
+}
+
+Decision decide_pod(const Ask& ask, Ledger& ledger, const Profile& profile, const Nominated& nominated) {
+    const Row waited_for = ledger.row_of(ask.pod->nominated_node);
+    if (waited_for != ledger::kNoRow) {
+        Strikes strikes = filter(ask, ledger, profile, nominated, waited_for, waited_for + 1);
+        if (strikes.open(waited_for)) return decided(ask, ledger, weigh(ask, ledger, profile, std::move(strikes)));
+    }
+    return decided(ask, ledger, weigh(ask, ledger, profile, filter_all(ask, ledger, profile, nominated)));
+}
+
+Decision decide_reservation(const model::Reservation& reservation, const Ledger& ledger, const Profile& profile) {
+    const Ask ask = ask_for(reservation);
+    return placed_or_waiting(ask, ledger, profile, decide(ask, ledger, profile));
+}
+
+Decision decide_reservation(const model::Reservation& reservation, Ledger& ledger, const Profile& profile,
+                            const Nominated& nominated) {
+    const Ask ask = ask_for(reservation);
+    return placed_or_waiting(ask, ledger, profile,
+                             weigh(ask, ledger, profile, filter_all(ask, ledger, profile, nominated)));
 }
 
 }  // namespace berth::sched

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "model/labels.h"
-#include "sched/decide.h"
+#include "sched/nominated.h"
 
 namespace berth::sched {
 
@@ -19,8 +19,13 @@ struct Decision {
 };
 
 Decision decide_pod(const model::Pod& pod, const Ledger& ledger, const Profile& profile);
+// The same beside pods that wait for room elsewhere. A pod that has been waiting for room on a node goes there as soon
+// as it can, whatever the scores.
+Decision decide_pod(const Ask& ask, Ledger& ledger, const Profile& profile, const Nominated& nominated);
 // A reservation passes every filter like a pod. When only room is lacking and it pre-allocates, it waits on the node
 // with the least shortage; one that is larger than every node stays pending.
 Decision decide_reservation(const model::Reservation& reservation, const Ledger& ledger, const Profile& profile);
+Decision decide_reservation(const model::Reservation& reservation, Ledger& ledger, const Profile& profile,
+                            const Nominated& nominated);
 
 }  // namespace berth::sched

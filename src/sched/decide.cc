@@ -53,7 +53,10 @@ Strikes filter(const Ask& ask, const Ledger& ledger, const Profile& profile, Row
 }
 
 Verdict decide(const Ask& ask, const Ledger& ledger, const Profile& profile) {
-    Strikes strikes = filter(ask, ledger, profile, 0, static_cast<Row>(ledger.rows()));
+    return weigh(ask, ledger, profile, filter(ask, ledger, profile, 0, static_cast<Row>(ledger.rows())));
+}
+
+Verdict weigh(const Ask& ask, const Ledger& ledger, const Profile& profile, Strikes strikes) {
     std::vector<Row> feasible = strikes.open_rows();
     std::vector<int64_t> scores = total_scores(ask, ledger, profile, feasible);
     std::vector<int64_t> supplied = scores_by_reservations(ask, ledger, feasible);

@@ -20,6 +20,8 @@ struct Verdict {
 
 // The plain whole-table evaluation: the definition, and the oracle of every faster way.
 Verdict decide(const Ask& ask, const Ledger& ledger, const Profile& profile);
+// The same when the filters have spoken already.
+Verdict weigh(const Ask& ask, const Ledger& ledger, const Profile& profile, Strikes strikes);
 
 // The best of these rows, all of them feasible: what decide() chooses when no other row is.
 Row best_of(const Ask& ask, const Ledger& ledger, const Profile& profile, std::span<const Row> feasible);

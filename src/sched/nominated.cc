@@ -85,4 +85,17 @@ Strikes filter(const Ask& ask, Ledger& ledger, const Profile& profile, const Nom
     return strikes;
 }
 
+bool yields(const Ask& ask, Ledger& ledger, const Profile& profile, const Nominated& nominated) {
+    if (nominated.empty()) return false;
+    for (const auto& node : nominated.nodes()) {
+        const Row row = ledger.row_of(node);
+        if (row == ledger::kNoRow) continue;
+        const auto pods = nominated.before(ask, node);
+        if (pods.empty() || !filter(ask, ledger, profile, row, row + 1).open(row)) continue;
+        const Overlay overlay(ledger, row, pods);
+        if (!filter(ask, ledger, profile, row, row + 1).open(row)) return true;
+    }
+    return false;
+}
+
 }  // namespace berth::sched

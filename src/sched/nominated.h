@@ -17,6 +17,7 @@ public:
     void put(std::shared_ptr<const model::Pod> pod, std::string_view node);
     void remove(std::string_view uid);
     bool empty() const { return node_of_.empty(); }
+    bool contains(std::string_view uid) const { return node_of_.contains(uid); }
 
     // Those on the node that an ask must yield to: of its priority or above, other than itself; by uid.
     std::vector<std::shared_ptr<const model::Pod>> before(const Ask& ask, std::string_view node) const;
@@ -46,5 +47,8 @@ private:
 
 // A row must pass twice where pods are nominated: with them, and, since they may yet go elsewhere, without them.
 Strikes filter(const Ask& ask, Ledger& ledger, const Profile& profile, const Nominated& nominated, Row begin, Row end);
+
+// Whether nominated pods close a row that would be open to the ask. If not, they change nothing for it.
+bool yields(const Ask& ask, Ledger& ledger, const Profile& profile, const Nominated& nominated);
 
 }  // namespace berth::sched

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -23,6 +25,36 @@ struct RefusePod {
     std::string uid, ns, name;
     std::string message;
     std::string reason = "Unschedulable";  // SchedulingGated, SchedulerError
+    // Where room is being made for it, written along; empty: nowhere any more; absent: as it is.
+    std::optional<std::string> nominated = {};
+};
+
+// A pod goes so that another fits: first it is told why (condition DisruptionTarget), then it is deleted, if it is
+// still the same one.
+struct EvictPod {
+    enum class Step : uint8_t { Mark, Delete };
+    std::string uid, ns, name;
+    std::string node;
+    std::string by;            // uid of the pod it goes for
+    std::string by_scheduler;  // that pod's schedulerName
+    Step step = Step::Mark;
+};
+
+// A Reservation that keeps the room which victims leave for this pod (model/room.h), made before they go.
+struct HoldRoom {
+    std::string uid, ns, name;
+    std::string node;
+    std::shared_ptr<const model::Pod> pod;
+};
+
+// Such a Reservation has no use any more: its pod is gone, or went elsewhere.
+struct DropRoom {
+    std::string uid, name;
+};
+
+// The pod's nominatedNodeName means nothing any more: somebody more important makes room there.
+struct ClearNomination {
+    std::string uid, ns, name;
 };
 
 // A reservation has its place, or no node fits it now: its whole new status.
@@ -39,7 +71,7 @@ struct ReadPod {
     std::string uid, ns, name;
 };
 
-using Plan = std::variant<BindPod, RefusePod, WriteReservation, ReadPod>;
+using Plan = std::variant<BindPod, RefusePod, EvictPod, HoldRoom, DropRoom, ClearNomination, WriteReservation, ReadPod>;
 
 // What came of a plan. Unknown: the request may or may not have taken effect; only a read resolves it, never a timeout.
 enum class Outcome : uint8_t { Done, Refused, Unknown };

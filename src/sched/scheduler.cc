@@ -1,27 +1,11 @@
 #include "sched/scheduler.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <set>
-
-#include "model/reservation_status.h"
+#include <utility>
 
 namespace berth::sched {
-namespace {
 
-// Which plugins refused: the changes that could cure them wake the pod.
-std::vector<std::string_view> refusing_plugins(const Strikes& strikes) {
-    std::set<std::string_view> names;
-    for (Row row = strikes.begin(); row < strikes.end(); ++row) {
-        if (const Refusal* refusal = strikes.why(row)) names.insert(refusal->plugin);
-    }
-    return {names.begin(), names.end()};
-}
-
-}  // namespace
-
-Scheduler::Scheduler(Profiles profiles) : profiles_(std::move(profiles)) {
+Scheduler::Scheduler(Profiles profiles, SchedulerOptions options) : profiles_(std::move(profiles)), options_(options) {
     for (const auto& [name, profile] : profiles_) deciders_.try_emplace(name, profile);
 }
 
@@ -49,12 +33,7 @@ void Scheduler::remove_node(std::string_view name, base::Instant now) {
 void Scheduler::put(model::Pod pod, base::Instant now) {
     const std::string uid = pod.meta.uid;
     if (pod.terminal()) return remove_pod(uid, now);
-    if (!pod.node.empty()) {
-        queue_.remove(uid);
-        pods_.erase(uid);
-        ledger_.put(pod);
-        return queue_.happened(Change::PodBound, now);
-    }
+    if (!pod.node.empty()) return put_bound(pod, now);
     if (pod.meta.deleted) return remove_pod(uid, now);
     if (!profiles_.contains(pod.spec->scheduler_name)) return;
     const auto [found, fresh] = pods_.try_emplace(uid);
@@ -62,14 +41,47 @@ void Scheduler::put(model::Pod pod, base::Instant now) {
     const bool changed = fresh || *pending.pod.spec != *pod.spec || pending.pod.gates != pod.gates ||
                          pending.pod.meta.annotations != pod.meta.annotations ||
                          pending.pod.meta.owners != pod.meta.owners;
-    pending.pod = std::move(pod);
+    const std::string nominated_before = std::exchange(pending.pod, std::move(pod)).nominated_node;
     const bool assumed = ledger_.find_pod(uid) != ledger::kNone;
+    if (!assumed) follow_nomination(pending, nominated_before, now);
     if (!changed || assumed) return;
     queue_.add({uid, pending.pod.spec->priority, pending.pod.meta.created}, !pending.pod.gates.empty(), now);
 }
 
+void Scheduler::put_bound(const model::Pod& pod, base::Instant now) {
+    const std::string& uid = pod.meta.uid;
+    queue_.remove(uid);
+    pods_.erase(uid);
+    nominated_.remove(uid);
+    evictions_.forget(uid);
+    rooms_.pod_moved(uid);
+    if (pod.meta.deleted) evictions_.seen(uid);
+    ledger_.put(pod);
+    queue_.happened(Change::PodBound, now);
+}
+
+// A nomination of ours stands until it is written; an object that says something new is believed.
+void Scheduler::follow_nomination(const PendingPod& pending, const std::string& before, base::Instant now) {
+    const model::Pod& pod = pending.pod;
+    if (pod.nominated_node == before) return;
+    if (pod.nominated_node.empty()) return end_nomination(pod.meta.uid, now);
+    if (room_stands(pod.meta.uid)) return;
+    nominated_.put(std::make_shared<const model::Pod>(pod), pod.nominated_node);
+}
+
+// Others need not yield to it any longer.
+void Scheduler::end_nomination(std::string_view uid, base::Instant now) {
+    if (!nominated_.contains(uid)) return;
+    nominated_.remove(uid);
+    queue_.happened(Change::PodRemoved, now);
+}
+
 void Scheduler::remove_pod(std::string_view uid, base::Instant now) {
     queue_.remove(uid);
+    end_nomination(uid, now);
+    evictions_.forget(uid);
+    evictions_.seen(uid);
+    rooms_.pod_moved(uid);
     const bool held = ledger_.find_pod(uid) != ledger::kNone;
     ledger_.remove_pod(uid);
     pods_.erase(uid);
@@ -79,6 +91,7 @@ void Scheduler::remove_pod(std::string_view uid, base::Instant now) {
 void Scheduler::put(std::shared_ptr<const model::Reservation> reservation, base::Instant now) {
     const std::string uid = reservation->meta.uid;
     ledger_.put(reservation);
+    see_room(*reservation, now);
     queue_.happened(Change::Reservation, now);
     if (reservation->phase != model::ReservationPhase::Pending || reservation->meta.deleted) {
         queue_.remove(uid);
@@ -98,6 +111,7 @@ void Scheduler::remove_reservation(std::string_view uid, base::Instant now) {
     queue_.remove(uid);
     reservations_.erase(uid);
     ledger_.remove_reservation(uid);
+    rooms_.gone(uid);
     queue_.happened(Change::Reservation, now);
 }
 
@@ -110,6 +124,7 @@ const model::Pod* Scheduler::pending_pod(std::string_view uid) const {
 
 std::vector<Plan> Scheduler::step(base::Instant now, base::Time wall, size_t most) {
     std::vector<Plan> plans;
+    judge_rooms(now, plans);
     for (size_t i = 0; i < most; ++i) {
         const auto key = queue_.pop(now);
         if (!key) break;
@@ -118,64 +133,10 @@ std::vector<Plan> Scheduler::step(base::Instant now, base::Time wall, size_t mos
     return plans;
 }
 
-void Scheduler::decide_one(const std::string& key, base::Instant now, base::Time wall, std::vector<Plan>& plans) {
-    if (const auto pod = pods_.find(key); pod != pods_.end()) return decide_for(pod->second, now, wall, plans);
-    if (const auto held = reservations_.find(key); held != reservations_.end()) {
-        return decide_for(held->second, now, wall, plans);
-    }
-    queue_.remove(key);
-}
-
-void Scheduler::bind(const model::Pod& pod, Row row, std::vector<ledger::Charge> charges,
-                     const model::Labels& annotations, std::vector<Plan>& plans) {
-    plans.emplace_back(BindPod{pod.meta.uid,
-                               pod.meta.ns,
-                               pod.meta.name,
-                               std::string(ledger_.name(row)),
-                               {annotations.begin(), annotations.end()}});
-    ledger_.assume(pod, row, std::move(charges));
-}
-
-void Scheduler::decide_for(PendingPod& pending, base::Instant now, base::Time, std::vector<Plan>& plans) {
-    const model::Pod& pod = pending.pod;
-    const Ask ask = ask_for(pod, ledger_);
-    if (ask.plain()) {
-        const Row row = deciders_.find(pod.spec->scheduler_name)->second.choose(ask, ledger_);
-        if (row != ledger::kNoRow) return bind(pod, row, {}, {}, plans);
-    }
-    const Profile& profile = profiles_.find(pod.spec->scheduler_name)->second;
-    Decision decision = decide_pod(pod, ledger_, profile);
-    if (decision.verdict.chosen != ledger::kNoRow) {
-        return bind(pod, decision.verdict.chosen, std::move(decision.charges), decision.annotations, plans);
-    }
-    ++counts_.unschedulable;
-    queue_.unschedulable(pod.meta.uid, refusing_plugins(decision.verdict.strikes), now);
-    std::string message = ask.fault.empty() ? diagnosis(decision.verdict.strikes, ledger_) : ask.fault;
-    if (message == pending.told) return;
-    pending.told = message;
-    plans.emplace_back(RefusePod{pod.meta.uid, pod.meta.ns, pod.meta.name, std::move(message)});
-}
-
-void Scheduler::decide_for(PendingReservation& pending, base::Instant now, base::Time wall, std::vector<Plan>& plans) {
-    const model::Reservation& object = *pending.object;
-    const Decision decision = decide_reservation(object, ledger_, profiles_.begin()->second);
-    const Row row = decision.verdict.chosen;
-    if (row == ledger::kNoRow) {
-        ++counts_.unschedulable;
-        queue_.unschedulable(object.meta.uid, refusing_plugins(decision.verdict.strikes), now);
-        std::string message = diagnosis(decision.verdict.strikes, ledger_);
-        if (message == pending.told) return;
-        pending.told = message;
-        plans.emplace_back(WriteReservation{object.meta.uid, object.meta.name, object.meta.revision,
-                                            model::unschedulable(object, message, wall), false, message});
-        return;
-    }
-    ledger_.assume_reservation(ledger_.find_reservation(object.meta.uid), row, decision.waiting);
-    const std::string node(ledger_.name(row));
-    auto status = decision.waiting ? model::placed_waiting(object, node, object.spec->requests, decision.missing, wall)
-                                   : model::placed(object, node, object.spec->requests, wall);
-    plans.emplace_back(WriteReservation{object.meta.uid, object.meta.name, object.meta.revision, std::move(status),
-                                        true, fmt::format("Successfully reserved on {}", node)});
+std::optional<base::Instant> Scheduler::next_wake() const {
+    const auto queue = queue_.next_wake();
+    const auto rooms = rooms_.next_wake();
+    return queue && rooms ? std::min(*queue, *rooms) : queue ? queue : rooms;
 }
 
 // Gives back what was assumed, and tries again after backoff.
@@ -190,8 +151,28 @@ void Scheduler::forget(std::string_view uid, base::Instant now) {
         ledger_.unassume_reservation(reservation);
         queue_.happened(Change::Reservation, now);
     }
+    const auto pending = pods_.find(uid);
+    if (pending != pods_.end()) follow_nomination(pending->second, "", now);
     queue_.failed(uid, now);
     ++counts_.errors;
+}
+
+// Soon again, unless it is being bound.
+void Scheduler::retry(std::string_view uid, base::Instant now) {
+    if (ledger_.find_pod(uid) == ledger::kNone) queue_.failed(uid, now);
+}
+
+// The feed tells when the victim is going. If it cannot be told to go, the pod it should have gone for looks again.
+std::vector<Plan> Scheduler::went(const EvictPod& evict, Outcome outcome, base::Instant now) {
+    if (evict.step == EvictPod::Step::Mark) {
+        EvictPod next = evict;
+        next.step = EvictPod::Step::Delete;
+        return {std::move(next)};
+    }
+    if (outcome == Outcome::Done) return {};
+    evictions_.seen(evict.uid);
+    retry(evict.by, now);
+    return {};
 }
 
 std::vector<Plan> Scheduler::outcome(const Plan& plan, Outcome outcome, base::Instant now) {
@@ -205,9 +186,18 @@ std::vector<Plan> Scheduler::outcome(const Plan& plan, Outcome outcome, base::In
         if (outcome != Outcome::Done) return {plan};
         if (pods_.contains(read->uid)) forget(read->uid, now);
     }
+    if (const auto* evict = std::get_if<EvictPod>(&plan)) return went(*evict, outcome, now);
+    if (const auto* hold = std::get_if<HoldRoom>(&plan)) return asked(*hold, outcome, now);
+    if (const auto* drop = std::get_if<DropRoom>(&plan); drop && outcome == Outcome::Unknown) {
+        rooms_.look_again(drop->uid, now + std::chrono::seconds(1));
+    }
+    if (const auto* refuse = std::get_if<RefusePod>(&plan); refuse && outcome != Outcome::Done) {
+        if (const auto pending = pods_.find(refuse->uid); pending != pods_.end()) pending->second.told.clear();
+    }
     if (const auto* write = std::get_if<WriteReservation>(&plan); write && write->placed) {
         if (outcome == Outcome::Done) ++counts_.scheduled;
         if (outcome != Outcome::Done) forget(write->uid, now);
+        return placed_room(*write, outcome);
     }
     return {};
 }

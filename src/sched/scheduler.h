@@ -8,10 +8,13 @@
 #include "base/clock.h"
 #include "base/string_map.h"
 #include "ledger/ledger.h"
+#include "sched/costs.h"
 #include "sched/cycle.h"
+#include "sched/evictions.h"
 #include "sched/fast/decider.h"
 #include "sched/plan.h"
 #include "sched/queue.h"
+#include "sched/rooms.h"
 
 namespace berth::sched {
 
@@ -19,6 +22,13 @@ struct SchedulerCounts {
     uint64_t scheduled = 0;
     uint64_t unschedulable = 0;
     uint64_t errors = 0;
+    uint64_t preemptions = 0;
+    uint64_t victims = 0;
+};
+
+struct SchedulerOptions {
+    // Whoever preempts has its room held by a Reservation; without it a nomination must do.
+    bool holds_rooms = true;
 };
 
 // The scheduler without its doors: typed events in, plans out. It owns the ledger and the queue; one thread calls it.
@@ -26,7 +36,7 @@ class Scheduler {
 public:
     // By spec.schedulerName; reservations go by "", the first profile.
     using Profiles = std::map<std::string, Profile, std::less<>>;
-    explicit Scheduler(Profiles profiles);
+    explicit Scheduler(Profiles profiles, SchedulerOptions options = {});
 
     // --- events, in any order
     void put(std::shared_ptr<const model::Node> node, base::Instant now);
@@ -42,7 +52,7 @@ public:
     // `wall` is for the times that conditions carry.
     std::vector<Plan> step(base::Instant now, base::Time wall, size_t most);
     // When step() will have something to do that it does not have now.
-    std::optional<base::Instant> next_wake() const { return queue_.next_wake(); }
+    std::optional<base::Instant> next_wake() const;
     // The pod's or reservation's plan was carried out, refused, or nobody knows.
     std::vector<Plan> outcome(const Plan& plan, Outcome outcome, base::Instant now);
 
@@ -64,17 +74,45 @@ private:
         std::string told;
     };
 
+    void put_bound(const model::Pod& pod, base::Instant now);
+    void follow_nomination(const PendingPod& pending, const std::string& before, base::Instant now);
+    void end_nomination(std::string_view uid, base::Instant now);
+    // Decisions: see scheduler_decide.cc
     void decide_one(const std::string& key, base::Instant now, base::Time wall, std::vector<Plan>& plans);
-    void decide_for(PendingPod& pending, base::Instant now, base::Time wall, std::vector<Plan>& plans);
+    void decide_for(PendingPod& pending, base::Instant now, std::vector<Plan>& plans);
     void decide_for(PendingReservation& pending, base::Instant now, base::Time wall, std::vector<Plan>& plans);
+    Row choose_fast(const Ask& ask, const Profile& profile);
     void bind(const model::Pod& pod, Row row, std::vector<ledger::Charge> charges, const model::Labels& annotations,
               std::vector<Plan>& plans);
+    void refuse(PendingPod& pending, const Ask& ask, const Strikes& strikes, base::Instant now,
+                std::vector<Plan>& plans);
+    std::vector<Plan> make_room(const Ask& ask, const Strikes& strikes, base::Instant now, RefusePod& refusal);
+    std::vector<EvictPod> evictions_for(const Ask& ask, const Victims& victims) const;
+    std::vector<Plan> evict(std::vector<EvictPod> evictions);
+    // Rooms: see scheduler_rooms.cc
+    std::string_view our_room(const model::Reservation& reservation) const;
+    bool room_stands(std::string_view pod) const;
+    bool may_hold_room(const Ask& ask, const Profile& profile, Row row) const;
+    bool waits_for_room(const Ask& ask, base::Instant now, std::vector<Plan>& plans);
+    void judge_rooms(base::Instant now, std::vector<Plan>& plans);
+    void see_room(const model::Reservation& reservation, base::Instant now);
+    void give_up_room(const model::Reservation& reservation, std::vector<Plan>& plans);
+    std::vector<Plan> asked(const HoldRoom& hold, Outcome outcome, base::Instant now);
+    std::vector<Plan> placed_room(const WriteReservation& write, Outcome outcome);
+    // What came of plans
+    std::vector<Plan> went(const EvictPod& evict, Outcome outcome, base::Instant now);
+    void retry(std::string_view uid, base::Instant now);
     void forget(std::string_view uid, base::Instant now);
 
     Profiles profiles_;
+    SchedulerOptions options_;
     std::map<std::string, fast::Decider, std::less<>> deciders_;  // by the profile's name
     ledger::Ledger ledger_;
     Queue queue_;
+    Nominated nominated_;  // pending pods of ours, none of them assumed
+    Evictions evictions_;
+    Rooms rooms_;
+    CostMemory costs_;
     base::StringMap<PendingPod> pods_;  // by uid; pending and ours, also while a bind is under way
     base::StringMap<PendingReservation> reservations_;
     SchedulerCounts counts_;

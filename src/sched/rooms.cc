@@ -1,0 +1,67 @@
+#include "sched/rooms.h"
+
+#include <algorithm>
+
+namespace berth::sched {
+namespace {
+
+// A room that was made shows in the feed long before; one that never shows was deleted at once by somebody.
+constexpr base::Duration kShowsWithin = std::chrono::seconds(30);
+
+}  // namespace
+
+bool Rooms::asked(std::string_view pod, base::Instant now) const {
+    const auto found = asked_.find(pod);
+    return found != asked_.end() && now < found->second.at + kShowsWithin;
+}
+
+std::vector<EvictPod> Rooms::take(std::string_view pod) {
+    const auto found = asked_.find(pod);
+    if (found == asked_.end()) return {};
+    std::vector<EvictPod> evictions = std::move(found->second.evictions);
+    asked_.erase(found);
+    return evictions;
+}
+
+void Rooms::see(const std::string& pod, const std::string& reservation) {
+    by_pod_[pod] = reservation;
+    pod_of_[reservation] = pod;
+    due_[reservation] = base::Instant{INT64_MIN};
+}
+
+void Rooms::gone(std::string_view reservation) {
+    const auto found = pod_of_.find(reservation);
+    if (found == pod_of_.end()) return;
+    if (const auto pod = by_pod_.find(found->second); pod != by_pod_.end() && pod->second == reservation) {
+        by_pod_.erase(pod);
+    }
+    pod_of_.erase(found);
+    if (const auto due = due_.find(reservation); due != due_.end()) due_.erase(due);
+}
+
+const std::string* Rooms::of(std::string_view pod) const {
+    const auto found = by_pod_.find(pod);
+    return found == by_pod_.end() ? nullptr : &found->second;
+}
+
+void Rooms::pod_moved(std::string_view pod) {
+    if (const auto found = asked_.find(pod); found != asked_.end()) asked_.erase(found);
+    if (const auto* reservation = of(pod)) due_[*reservation] = base::Instant{INT64_MIN};
+}
+
+std::vector<std::string> Rooms::take_due(base::Instant now) {
+    std::vector<std::string> out;
+    for (const auto& [reservation, at] : due_) {
+        if (at <= now) out.push_back(reservation);
+    }
+    for (const auto& reservation : out) due_.erase(reservation);
+    return out;
+}
+
+std::optional<base::Instant> Rooms::next_wake() const {
+    if (due_.empty()) return std::nullopt;
+    return std::min_element(due_.begin(), due_.end(), [](const auto& a, const auto& b) { return a.second < b.second; })
+        ->second;
+}
+
+}  // namespace berth::sched

@@ -1,0 +1,163 @@
+// The half of the scheduler that decides.
+#include <fmt/format.h>
+
+#include <set>
+
+#include "model/reservation_status.h"
+#include "sched/preempt.h"
+#include "sched/scheduler.h"
+
+namespace berth::sched {
+namespace {
+
+// Which plugins refused: the changes that could cure them wake the pod.
+std::vector<std::string_view> refusing_plugins(const Strikes& strikes) {
+    std::set<std::string_view> names;
+    for (Row row = strikes.begin(); row < strikes.end(); ++row) {
+        if (const Refusal* refusal = strikes.why(row)) names.insert(refusal->plugin);
+    }
+    return {names.begin(), names.end()};
+}
+
+}  // namespace
+
+void Scheduler::decide_one(const std::string& key, base::Instant now, base::Time wall, std::vector<Plan>& plans) {
+    if (const auto pod = pods_.find(key); pod != pods_.end()) return decide_for(pod->second, now, plans);
+    if (const auto held = reservations_.find(key); held != reservations_.end()) {
+        return decide_for(held->second, now, wall, plans);
+    }
+    queue_.remove(key);
+}
+
+void Scheduler::bind(const model::Pod& pod, Row row, std::vector<ledger::Charge> charges,
+                     const model::Labels& annotations, std::vector<Plan>& plans) {
+    plans.emplace_back(BindPod{pod.meta.uid,
+                               pod.meta.ns,
+                               pod.meta.name,
+                               std::string(ledger_.name(row)),
+                               {annotations.begin(), annotations.end()}});
+    ledger_.assume(pod, row, std::move(charges));
+    nominated_.remove(pod.meta.uid);
+}
+
+// kNoRow: the plain way has to answer. It does so where a nominated pod, or a nomination, makes a difference.
+Row Scheduler::choose_fast(const Ask& ask, const Profile& profile) {
+    if (!ask.plain() || !ask.pod->nominated_node.empty()) return ledger::kNoRow;
+    if (yields(ask, ledger_, profile, nominated_)) return ledger::kNoRow;
+    return deciders_.find(ask.spec->scheduler_name)->second.choose(ask, ledger_);
+}
+
+void Scheduler::decide_for(PendingPod& pending, base::Instant now, std::vector<Plan>& plans) {
+    const model::Pod& pod = pending.pod;
+    const Ask ask = ask_for(pod, ledger_);
+    const Profile& profile = profiles_.find(pod.spec->scheduler_name)->second;
+    const Row row = choose_fast(ask, profile);
+    if (row != ledger::kNoRow) return bind(pod, row, {}, {}, plans);
+    Decision decision = decide_pod(ask, ledger_, profile, nominated_);
+    if (decision.verdict.chosen != ledger::kNoRow) {
+        return bind(pod, decision.verdict.chosen, std::move(decision.charges), decision.annotations, plans);
+    }
+    refuse(pending, ask, decision.verdict.strikes, now, plans);
+}
+
+void Scheduler::refuse(PendingPod& pending, const Ask& ask, const Strikes& strikes, base::Instant now,
+                       std::vector<Plan>& plans) {
+    const model::Pod& pod = pending.pod;
+    ++counts_.unschedulable;
+    queue_.unschedulable(pod.meta.uid, refusing_plugins(strikes), now);
+    RefusePod refusal{pod.meta.uid, pod.meta.ns, pod.meta.name, ask.fault};
+    std::vector<Plan> further;
+    if (ask.fault.empty()) {
+        refusal.message = diagnosis(strikes, ledger_);
+        further = make_room(ask, strikes, now, refusal);
+    }
+    if (refusal.message != pending.told || refusal.nominated) {
+        pending.told = refusal.message;
+        plans.emplace_back(std::move(refusal));
+    }
+    std::move(further.begin(), further.end(), std::back_inserter(plans));
+}
+
+// Whom to evict for a pod that fits nowhere; completes what is written about it.
+std::vector<Plan> Scheduler::make_room(const Ask& ask, const Strikes& strikes, base::Instant now, RefusePod& refusal) {
+    std::vector<Plan> plans;
+    const model::Pod& pod = *ask.pod;
+    if (evictions_.under_way(pod.meta.uid) || waits_for_room(ask, now, plans)) return plans;
+    const Profile& profile = profiles_.find(pod.spec->scheduler_name)->second;
+    const Preemption found = preempt(ask, ledger_, profile, strikes, nominated_, costs_);
+    if (!found.message.empty()) refusal.message += " " + found.message;
+    if (found.ends_nomination && (nominated_.contains(pod.meta.uid) || !pod.nominated_node.empty())) {
+        end_nomination(pod.meta.uid, now);
+        refusal.nominated = "";
+    }
+    if (!found.victims) return plans;
+    ++counts_.preemptions;
+    const std::string node(ledger_.name(found.victims->row));
+    for (const auto& loser : nominated_.behind(ask, node)) {
+        plans.emplace_back(ClearNomination{loser->meta.uid, loser->meta.ns, loser->meta.name});
+        nominated_.remove(loser->meta.uid);
+        queue_.add({loser->meta.uid, loser->spec->priority, loser->meta.created}, false, now);
+    }
+    const auto kept = std::make_shared<const model::Pod>(pod);
+    nominated_.put(kept, node);
+    refusal.nominated = node;
+    std::vector<EvictPod> evictions = evictions_for(ask, *found.victims);
+    if (may_hold_room(ask, profile, found.victims->row)) {
+        rooms_.ask(pod.meta.uid, std::move(evictions), now);
+        plans.emplace_back(HoldRoom{pod.meta.uid, pod.meta.ns, pod.meta.name, node, kept});
+        return plans;
+    }
+    for (auto& plan : evict(std::move(evictions))) plans.push_back(std::move(plan));
+    return plans;
+}
+
+std::vector<EvictPod> Scheduler::evictions_for(const Ask& ask, const Victims& victims) const {
+    std::vector<EvictPod> out;
+    for (const PodIndex index : victims.pods) {
+        const auto& victim = ledger_.pod(index);
+        out.push_back({victim.uid.text(), std::string(victim.ns()), std::string(victim.name.view()),
+                       std::string(ledger_.name(victims.row)), ask.pod->meta.uid, ask.spec->scheduler_name});
+    }
+    return out;
+}
+
+// Those who are going already need not be told.
+std::vector<Plan> Scheduler::evict(std::vector<EvictPod> evictions) {
+    std::vector<Plan> plans;
+    for (auto& victim : evictions) {
+        const PodIndex index = ledger_.find_pod(victim.uid);
+        if (index == ledger::kNone || ledger_.pod(index).terminating) continue;
+        ++counts_.victims;
+        evictions_.begin(victim.by, victim.uid);
+        plans.emplace_back(std::move(victim));
+    }
+    return plans;
+}
+
+void Scheduler::decide_for(PendingReservation& pending, base::Instant now, base::Time wall, std::vector<Plan>& plans) {
+    const model::Reservation& object = *pending.object;
+    // It takes the place of its pod's nomination.
+    const std::string_view room_for = our_room(object);
+    nominated_.remove(room_for);
+    const Decision decision = decide_reservation(object, ledger_, profiles_.begin()->second, nominated_);
+    const Row row = decision.verdict.chosen;
+    if (row == ledger::kNoRow) {
+        ++counts_.unschedulable;
+        if (!room_for.empty()) give_up_room(object, plans);
+        queue_.unschedulable(object.meta.uid, refusing_plugins(decision.verdict.strikes), now);
+        std::string message = diagnosis(decision.verdict.strikes, ledger_);
+        if (message == pending.told) return;
+        pending.told = message;
+        plans.emplace_back(WriteReservation{object.meta.uid, object.meta.name, object.meta.revision,
+                                            model::unschedulable(object, message, wall), false, message});
+        return;
+    }
+    ledger_.assume_reservation(ledger_.find_reservation(object.meta.uid), row, decision.waiting);
+    const std::string node(ledger_.name(row));
+    auto status = decision.waiting ? model::placed_waiting(object, node, object.spec->requests, decision.missing, wall)
+                                   : model::placed(object, node, object.spec->requests, wall);
+    plans.emplace_back(WriteReservation{object.meta.uid, object.meta.name, object.meta.revision, std::move(status),
+                                        true, fmt::format("Successfully reserved on {}", node)});
+}
+
+}  // namespace berth::sched

@@ -1,0 +1,97 @@
+// The half of the scheduler that keeps room for preempting pods: first a reservation for the pod waits on the node,
+// then the victims go, then it is available, and the pod lands in it.
+#include <algorithm>
+
+#include "model/room.h"
+#include "sched/scheduler.h"
+
+namespace berth::sched {
+
+// The pod that it is a room for, if one of our profiles made it.
+std::string_view Scheduler::our_room(const model::Reservation& reservation) const {
+    return profiles_.contains(reservation.spec->scheduler_name) ? model::room_owner(reservation) : "";
+}
+
+bool Scheduler::room_stands(std::string_view pod) const {
+    const std::string* uid = rooms_.of(pod);
+    if (!uid) return false;
+    const auto index = ledger_.find_reservation(*uid);
+    return index != ledger::kNone && ledger_.reservation(index).live;
+}
+
+// A reservation can wait where amounts alone are missing. Where a port or another pod is in the way a nomination must
+// do, as for pods that want to draw from reservations of their own.
+bool Scheduler::may_hold_room(const Ask& ask, const Profile& profile, Row row) const {
+    if (!options_.holds_rooms || !ask.plain()) return false;
+    Strikes strikes(ledger_, row, row + 1);
+    for (const auto& plugin : profile.filters) {
+        if (plugin->name() != "NodeResourcesFit") plugin->strike(ask, ledger_, strikes);
+    }
+    return strikes.open(row);
+}
+
+// Whether the pod has a room on the way. One that cannot become available, since whoever should have gone did not, or
+// that is available and still does not help, is given up.
+bool Scheduler::waits_for_room(const Ask& ask, base::Instant now, std::vector<Plan>& plans) {
+    const std::string& pod = ask.pod->meta.uid;
+    if (rooms_.asked(pod, now)) return true;
+    const std::string* uid = rooms_.of(pod);
+    if (!uid) return false;
+    const auto index = ledger_.find_reservation(*uid);
+    if (index == ledger::kNone) return false;
+    const auto& entry = ledger_.reservation(index);
+    if (model::is_final(entry.object->phase)) return false;
+    if (!entry.live || entry.row == ledger::kNoRow) return true;
+    const auto& pods = ledger_.at(entry.row).pods;
+    const bool going = std::any_of(pods.begin(), pods.end(), [&](ledger::PodIndex other) {
+        return ledger_.pod(other).terminating && ledger_.pod(other).priority < ask.spec->priority;
+    });
+    if (entry.waiting && (going || ledger_.shortage(index).empty())) return true;
+    give_up_room(*entry.object, plans);
+    return true;
+}
+
+void Scheduler::give_up_room(const model::Reservation& reservation, std::vector<Plan>& plans) {
+    rooms_.take(model::room_owner(reservation));
+    plans.emplace_back(DropRoom{reservation.meta.uid, reservation.meta.name});
+}
+
+// Rooms whose pod is gone or landed elsewhere are dropped, and those that failed; used ones go by themselves.
+void Scheduler::judge_rooms(base::Instant now, std::vector<Plan>& plans) {
+    for (const auto& uid : rooms_.take_due(now)) {
+        const auto index = ledger_.find_reservation(uid);
+        if (index == ledger::kNone) continue;
+        const auto& entry = ledger_.reservation(index);
+        if (entry.spent || entry.object->phase == model::ReservationPhase::Succeeded || entry.object->meta.deleted) {
+            continue;
+        }
+        const bool pending = pods_.contains(our_room(*entry.object));
+        if (!pending || entry.object->phase == model::ReservationPhase::Failed) give_up_room(*entry.object, plans);
+    }
+}
+
+void Scheduler::see_room(const model::Reservation& reservation, base::Instant now) {
+    const std::string pod(our_room(reservation));
+    if (pod.empty()) return;
+    rooms_.see(pod, reservation.meta.uid);
+    if (reservation.live()) end_nomination(pod, now);
+}
+
+// The room was made, or could not be: then a nomination must do.
+std::vector<Plan> Scheduler::asked(const HoldRoom& hold, Outcome outcome, base::Instant now) {
+    if (outcome == Outcome::Refused) return evict(rooms_.take(hold.uid));
+    if (outcome == Outcome::Unknown) {
+        rooms_.take(hold.uid);
+        retry(hold.uid, now);
+    }
+    return {};
+}
+
+// The room is held: those who are in it may go now.
+std::vector<Plan> Scheduler::placed_room(const WriteReservation& write, Outcome outcome) {
+    const auto index = ledger_.find_reservation(write.uid);
+    if (outcome != Outcome::Done || index == ledger::kNone) return {};
+    return evict(rooms_.take(our_room(*ledger_.reservation(index).object)));
+}
+
+}  // namespace berth::sched
