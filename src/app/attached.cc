@@ -3,11 +3,100 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <atomic>
+#include <cstdlib>
 
+#include "app/address.h"
+#include "app/health.h"
+#include "app/server.h"
+#include "base/log.h"
 #include "cli/command.h"
+#include "link/leadership.h"
 #include "model/times.h"
 
 namespace berth::app {
+namespace {
+
+// How soon after the lease is ours the component starts.
+constexpr auto kLook = std::chrono::milliseconds(100);
+
+[[noreturn]] void lost_lease(const std::string& command, const AttachedOptions& options) {
+    fmt::print(stderr, "{}: the lease {}/{} was lost, so another one may lead: ending\n", command,
+               options.lease_namespace, options.lease_name);
+    std::_Exit(cli::kFailed);
+}
+
+// Its requests must fail in time to be tried again before the deadline.
+Result<std::unique_ptr<link::Leadership>> stand_for_election(const std::string& command,
+                                                             const AttachedOptions& options) {
+    TRY(options.times.check());
+    link::RemoteOptions remote;
+    remote.timeout = options.times.deadline / 2;
+    remote.patience = {};
+    auto server = TRY(link::connect(options.access, remote));
+    link::LeadershipOptions leadership{options.lease_namespace, options.lease_name, link::new_identity(),
+                                       options.times};
+    base::log_info("Waiting for the lease",
+                   {{"lease", leadership.ns + "/" + leadership.name}, {"identity", leadership.identity}});
+    return std::make_unique<link::Leadership>(std::move(server), std::move(leadership), base::system_clock(),
+                                              [command, options] { lost_lease(command, options); });
+}
+
+// One attached process: its parts in the order in which they need each other.
+class Attachment {
+public:
+    Attachment(std::string command, AttachedOptions options, const StartComponent& start)
+        : command_(std::move(command)), options_(std::move(options)), start_(start) {}
+
+    Status run() {
+        add_process_metrics(metrics_);
+        TRY(serve_health());
+        if (options_.leader_elect) {
+            leadership_ = TRY(stand_for_election(command_, options_));
+            options_.remote.fence = leadership_->fence();
+        }
+        auto server = TRY(link::connect(options_.access, options_.remote));
+        auto& leads = metrics_.gauge("leader_election_master_status", "1 while this process leads.",
+                                     {{"name", options_.lease_name}});
+        wait_for_stop(
+            [&] {
+                if (component_ || (leadership_ && !leadership_->leads())) return;
+                base::log_info("Starting", {{"component", command_}});
+                leads.set(1);
+                component_ = start_(std::move(server), metrics_);
+                started_ = component_.get();
+            },
+            kLook);
+        started_ = nullptr;
+        component_.reset();
+        leadership_.reset();
+        return {};
+    }
+
+private:
+    Status serve_health() {
+        if (options_.bind_address == "0") return {};
+        const Address address = TRY(parse_address("--metrics-bind-address", options_.bind_address));
+        return health_.start(address.host, address.port);
+    }
+    // Who waits for the lease is ready to take over.
+    std::string unready() const {
+        const Component* component = started_;
+        if (component == nullptr) return leadership_ || options_.leader_elect ? "" : "not started";
+        return component->synced() ? "" : "the server's objects have not all come yet";
+    }
+
+    const std::string command_;
+    AttachedOptions options_;
+    const StartComponent& start_;
+    base::Metrics metrics_;
+    std::unique_ptr<link::Leadership> leadership_;
+    std::unique_ptr<Component> component_;
+    std::atomic<const Component*> started_ = nullptr;
+    HealthServer health_{metrics_, [this] { return unready(); }};
+};
+
+}  // namespace
 
 void add_duration_flag(CLI::App& app, const std::string& name, base::Duration& value, const std::string& help) {
     app.add_option_function<std::string>(
@@ -29,6 +118,18 @@ void add_attached_flags(CLI::App& app, AttachedOptions& options) {
     app.add_option("--max-requests-in-flight", options.remote.in_flight, "requests at once, watches apart")
         ->capture_default_str()
         ->check(CLI::Range(1, 10'000));
+    app.add_flag("--leader-elect", options.leader_elect, "of several such processes only the holder of the lease acts");
+    add_duration_flag(app, "--leader-elect-lease-duration", options.times.lease,
+                      "how long others wait after they saw the last renewal");
+    add_duration_flag(app, "--leader-elect-renew-deadline", options.times.deadline,
+                      "a leader that could not renew for so long ends");
+    add_duration_flag(app, "--leader-elect-retry-period", options.times.retry, "the time between tries");
+    app.add_option("--leader-elect-resource-name", options.lease_name, "the Lease")->capture_default_str();
+    app.add_option("--leader-elect-resource-namespace", options.lease_namespace, "its namespace")
+        ->capture_default_str();
+    app.add_option("--metrics-bind-address", options.bind_address,
+                   "HOST:PORT of /healthz, /livez, /readyz and /metrics, without TLS; 0 is nowhere")
+        ->capture_default_str();
 }
 
 std::optional<int> parse_words(CLI::App& app, std::vector<std::string> words) {
@@ -39,6 +140,15 @@ std::optional<int> parse_words(CLI::App& app, std::vector<std::string> words) {
         return app.exit(error) == 0 ? cli::kDone : cli::kWrongUsage;
     }
     return std::nullopt;
+}
+
+int run_attached(const std::string& command, AttachedOptions options, const StartComponent& start) {
+    raise_file_limit();
+    block_stop_signals();
+    const auto done = Attachment(command, std::move(options), start).run();
+    if (done) return cli::kDone;
+    fmt::print(stderr, "{}: {}\n", command, done.error().message);
+    return cli::kFailed;
 }
 
 }  // namespace berth::app

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <future>
 
 #include "api/call.h"
 #include "app/controllers_run.h"
@@ -13,31 +12,16 @@
 #include "base/log.h"
 #include "cli/dump.h"
 #include "control/simulated.h"
+#include "link/connect.h"
 #include "sched/plugin.h"
 
 namespace berth::app {
 namespace {
 
-template <class Run>
-class Running final : public Component {
-public:
-    template <class... Args>
-    explicit Running(Args&&... args) : run_(std::forward<Args>(args)...) {}
-
-private:
-    Run run_;
-};
-
-// Sends and waits.
-Status send_now(link::Server& server, link::Request request) {
-    std::promise<Result<link::Reply>> promise;
-    auto answer = promise.get_future();
-    const std::string what = request.method + " " + request.path;
-    server.send(std::move(request), [&](Result<link::Reply> reply) { promise.set_value(std::move(reply)); });
-    const auto reply = answer.get();
-    if (!reply) return reply.error();
-    if (!reply->ok()) return Error{Reason::InternalError, fmt::format("{}: {}", what, reply->body)};
-    return {};
+Status send_now(link::Server& server, const link::Request& request) {
+    const link::Reply reply = TRY(link::ask(server, request));
+    if (reply.ok()) return {};
+    return Error{Reason::InternalError, fmt::format("{} {}: {}", request.method, request.path, reply.body)};
 }
 
 std::string collection_of(const model::Kind& kind, const std::string& ns) {

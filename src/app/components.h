@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "app/component.h"
 #include "app/server.h"
 
 namespace CLI {
@@ -23,12 +24,6 @@ struct UpOptions {
     bool no_scheduler = false;
     std::vector<std::string> controllers;
     base::Duration reservation_gc = std::chrono::hours(24);
-};
-
-// Something that runs beside the server: simulated nodes, the scheduler, the controllers. Destroying it stops it.
-class Component {
-public:
-    virtual ~Component() = default;
 };
 
 // Starts what `berth up` runs besides the server, in order; they are stopped in the order of the list, before the

@@ -12,7 +12,6 @@
 namespace berth::app {
 namespace {
 
-constexpr size_t kEventsPerPoll = 2048;
 constexpr size_t kTargetsPerRound = 128;
 constexpr base::Duration kLongestWait = std::chrono::seconds(1);
 constexpr base::Duration kFirstBackoff = std::chrono::milliseconds(50);
@@ -56,35 +55,28 @@ link::Resource resource_of(const std::string& name) {
 }  // namespace
 
 ControllersRun::ControllersRun(std::unique_ptr<link::Server> server, Reconcilers reconcilers, const base::Clock& clock)
-    : server_(std::move(server)), reconcilers_(std::move(reconcilers)), clock_(clock) {
+    : traffic_(std::move(server)), reconcilers_(std::move(reconcilers)), clock_(clock) {
     for (size_t i = 0; i < reconcilers_.size(); ++i) {
         for (const auto& resource : reconcilers_[i]->watches()) watchers_[resource].push_back(i);
     }
-    for (const auto& [resource, watchers] : watchers_) {
-        followed_.push_back({resource, server_->follow(resource_of(resource), [this] { bell_.ring(); })});
-    }
+    for (const auto& [resource, watchers] : watchers_) traffic_.follow(resource, resource_of(resource));
     thread_ = std::thread([this] { run(); });
 }
 
 ControllersRun::~ControllersRun() {
-    stop_ = true;
-    bell_.ring();
+    traffic_.stop();
     thread_.join();
-}
-
-bool ControllersRun::synced() const {
-    return std::all_of(followed_.begin(), followed_.end(), [](const Followed& followed) { return followed.synced; });
 }
 
 void ControllersRun::run() {
     while (true) {
-        bool active = poll_feeds();
+        bool active = traffic_.poll([this](const auto& resource, const auto& event) { apply(resource, event); });
         active = take_answers() || active;
-        if (stop_ && under_way_ == 0) return;
+        if (traffic_.stopping() && traffic_.under_way() == 0) return;
         settle_seen();
         wake_due();
-        if (!stop_ && synced()) active = reconcile_ready() || active;
-        if (!active) bell_.wait(longest_wait());
+        if (!traffic_.stopping() && traffic_.synced()) active = reconcile_ready() || active;
+        if (!active) traffic_.wait(longest_wait());
     }
 }
 
@@ -93,36 +85,19 @@ base::Duration ControllersRun::longest_wait() const {
     return std::clamp<base::Duration>(due_.begin()->first - clock_.now(), base::Duration::zero(), kLongestWait);
 }
 
-bool ControllersRun::poll_feeds() {
-    bool any = false;
-    for (auto& followed : followed_) {
-        for (const auto& event : followed.feed->poll(kEventsPerPoll)) {
-            any = true;
-            followed.seen = std::max(followed.seen, event.revision);
-            if (event.type == link::FeedEvent::Type::Synced) {
-                followed.synced = true;
-                continue;
-            }
-            base::JsonParser parser;
-            const auto view = parser.parse(*event.text);
-            if (!view) continue;
-            std::string trouble;
-            control::Object object{model::read_meta(model::Reader(*view, trouble)), {}};
-            // Before and after, so that both the old and the new owner hear of it.
-            if (const auto old = objects_.find(followed.resource, object.meta.ns, object.meta.name))
-                tell(followed.resource, *old);
-            if (event.type == link::FeedEvent::Type::Gone) {
-                objects_.remove(followed.resource, object.meta.ns, object.meta.name);
-                continue;
-            }
-            if (!objects_.put(followed.resource, *event.text, event.revision)) {
-                base::log_warning("Unreadable object", {{"resource", followed.resource}, {"name", object.meta.name}});
-                continue;
-            }
-            tell(followed.resource, *objects_.find(followed.resource, object.meta.ns, object.meta.name));
-        }
+void ControllersRun::apply(const std::string& resource, const link::FeedEvent& event) {
+    base::JsonParser parser;
+    const auto view = parser.parse(*event.text);
+    if (!view) return;
+    std::string trouble;
+    const model::Meta meta = model::read_meta(model::Reader(*view, trouble));
+    // Before and after, so that both the old and the new owner hear of it.
+    if (const auto old = objects_.find(resource, meta.ns, meta.name)) tell(resource, *old);
+    if (event.type == link::FeedEvent::Type::Gone) return objects_.remove(resource, meta.ns, meta.name);
+    if (!objects_.put(resource, *event.text, event.revision)) {
+        return base::log_warning("Unreadable object", {{"resource", resource}, {"name", meta.name}});
     }
-    return any;
+    tell(resource, *objects_.find(resource, meta.ns, meta.name));
 }
 
 void ControllersRun::tell(const std::string& resource, const control::Object& object) {
@@ -179,48 +154,29 @@ void ControllersRun::send(const Job& job, control::Actions actions) {
         return;
     }
     busy_[job].unanswered = actions.size();
-    under_way_ += actions.size();
-    for (const auto& action : actions) {
-        server_->send(request_for(action), [this, job, resource = action.resource](Result<link::Reply> reply) {
-            {
-                const std::lock_guard lock(answers_mutex_);
-                answers_.push_back({job, resource, std::move(reply)});
-            }
-            bell_.ring();
-        });
-    }
+    for (const auto& action : actions) traffic_.send(request_for(action), {job, action.resource});
 }
 
 bool ControllersRun::take_answers() {
-    std::vector<Answer> answers;
-    {
-        const std::lock_guard lock(answers_mutex_);
-        answers.swap(answers_);
-    }
-    for (const auto& [job, resource, reply] : answers) {
-        --under_way_;
-        Busy& busy = busy_[job];
+    return traffic_.answers([this](const Sent& sent, const Result<link::Reply>& reply) {
+        Busy& busy = busy_[sent.job];
         --busy.unanswered;
         if (reply && reply->ok()) {
-            auto& awaited = busy.awaited[resource];
+            auto& awaited = busy.awaited[sent.resource];
             awaited = std::max(awaited, reply->revision);
         } else {
             busy.failed = true;
         }
-    }
-    return !answers.empty();
+    });
 }
 
 // Targets whose writes have all come back through the feeds may be looked at again.
 void ControllersRun::settle_seen() {
-    std::map<std::string, uint64_t> seen;
-    for (const auto& followed : followed_) seen[followed.resource] = followed.seen;
     std::vector<Job> settled;
     for (const auto& [job, busy] : busy_) {
         if (busy.unanswered > 0) continue;
         const bool all = std::all_of(busy.awaited.begin(), busy.awaited.end(), [&](const auto& entry) {
-            const auto at = seen.find(entry.first);
-            return at == seen.end() || at->second >= entry.second;
+            return !watchers_.contains(entry.first) || traffic_.seen(entry.first) >= entry.second;
         });
         if (all) settled.push_back(job);
     }

@@ -1,9 +1,7 @@
 #pragma once
 
-#include <atomic>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
@@ -11,8 +9,8 @@
 
 #include "base/clock.h"
 #include "control/reconciler.h"
-#include "link/bell.h"
 #include "link/server.h"
+#include "link/traffic.h"
 
 namespace berth::app {
 
@@ -27,14 +25,10 @@ public:
     ControllersRun(const ControllersRun&) = delete;
     ControllersRun& operator=(const ControllersRun&) = delete;
 
+    bool synced() const { return traffic_.synced(); }
+
 private:
     using Job = std::pair<size_t, control::Ward>;  // which reconciler, for what
-    struct Followed {
-        std::string resource;
-        std::unique_ptr<link::Feed> feed;
-        bool synced = false;
-        uint64_t seen = 0;  // the newest revision that came
-    };
     // A target whose writes are under way, or not yet seen.
     struct Busy {
         size_t unanswered = 0;
@@ -42,14 +36,13 @@ private:
         bool again = false;                       // something happened meanwhile
         bool failed = false;
     };
-    struct Answer {
+    struct Sent {
         Job job;
         std::string resource;
-        Result<link::Reply> reply;
     };
 
     void run();
-    bool poll_feeds();
+    void apply(const std::string& resource, const link::FeedEvent& event);
     bool take_answers();
     void settle_seen();
     void wake_at(const Job& job, base::Instant at);
@@ -59,25 +52,18 @@ private:
     void enqueue(const Job& job);
     void send(const Job& job, control::Actions actions);
     void finish(const Job& job);
-    bool synced() const;
     base::Duration longest_wait() const;
 
-    std::unique_ptr<link::Server> server_;
+    link::Traffic<Sent> traffic_;
     Reconcilers reconcilers_;
     const base::Clock& clock_;
     control::Objects objects_;
-    link::Bell bell_;
-    std::vector<Followed> followed_;
     std::map<std::string, std::vector<size_t>> watchers_;  // resource -> reconcilers
     std::set<Job> ready_;
     std::map<Job, Busy> busy_;
     std::map<Job, int> failures_;
     std::map<Job, base::Instant> due_at_;
     std::set<std::pair<base::Instant, Job>> due_;  // the same, by time
-    std::mutex answers_mutex_;
-    std::vector<Answer> answers_;
-    size_t under_way_ = 0;
-    std::atomic<bool> stop_ = false;
     std::thread thread_;
 };
 

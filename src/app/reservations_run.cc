@@ -16,7 +16,6 @@
 namespace berth::app {
 namespace {
 
-constexpr size_t kEventsPerPoll = 2048;
 // Ends and waiting rooms are looked at this often when nothing happens, and changes are gathered for so long.
 constexpr base::Duration kIdle = std::chrono::seconds(1);
 constexpr base::Duration kGather = std::chrono::milliseconds(20);
@@ -25,48 +24,26 @@ constexpr std::string_view kReservations = "/apis/scheduling.koordinator.sh/v1al
 }  // namespace
 
 ReservationsRun::ReservationsRun(std::unique_ptr<link::Server> server, base::Duration gc, const base::Clock& clock)
-    : server_(std::move(server)), gc_(gc), clock_(clock), recorder_(*server_, "berth-reservations") {
-    const auto follow = [&](const char* kind, const link::Resource& resource) {
-        followed_.push_back({kind, server_->follow(resource, [this] { bell_.ring(); })});
-    };
-    follow("Node", {"", "v1", "nodes"});
-    follow("Pod", {"", "v1", "pods"});
-    follow("Reservation", {"scheduling.koordinator.sh", "v1alpha1", "reservations"});
+    : traffic_(std::move(server)), gc_(gc), clock_(clock), recorder_(traffic_.server(), "berth-reservations") {
+    traffic_.follow("Node", {"", "v1", "nodes"});
+    traffic_.follow("Pod", {"", "v1", "pods"});
+    traffic_.follow("Reservation", {"scheduling.koordinator.sh", "v1alpha1", "reservations"});
     thread_ = std::thread([this] { run(); });
 }
 
 ReservationsRun::~ReservationsRun() {
-    stop_ = true;
-    bell_.ring();
+    traffic_.stop();
     thread_.join();
 }
 
 void ReservationsRun::run() {
     while (true) {
-        const bool any = poll_feeds();
+        const bool any = traffic_.poll([this](const auto& kind, const auto& event) { apply(kind, event); });
         take_answers();
-        if (stop_ && under_way_ == 0) return;
-        const bool synced =
-            std::all_of(followed_.begin(), followed_.end(), [](const Followed& followed) { return followed.synced; });
-        if (synced && !stop_) reconcile();
-        bell_.wait(any ? kGather : kIdle);
+        if (traffic_.stopping() && traffic_.under_way() == 0) return;
+        if (traffic_.synced() && !traffic_.stopping()) reconcile();
+        traffic_.wait(any ? kGather : kIdle);
     }
-}
-
-bool ReservationsRun::poll_feeds() {
-    bool any = false;
-    for (auto& followed : followed_) {
-        for (const auto& event : followed.feed->poll(kEventsPerPoll)) {
-            any = true;
-            followed.seen = std::max(followed.seen, event.revision);
-            if (event.type == link::FeedEvent::Type::Synced) {
-                followed.synced = true;
-            } else {
-                apply(followed.kind, event);
-            }
-        }
-    }
-    return any;
 }
 
 void ReservationsRun::apply(const std::string& kind, const link::FeedEvent& event) {
@@ -102,7 +79,7 @@ void ReservationsRun::apply(const std::string& kind, const link::FeedEvent& even
 }
 
 void ReservationsRun::reconcile() {
-    const uint64_t seen = followed_.back().seen;
+    const uint64_t seen = traffic_.seen("Reservation");
     absl::erase_if(awaited_, [&](const auto& entry) { return entry.second != 0 && entry.second <= seen; });
     carry_out(control::reconcile_reservations({ledger_, clock_.wall(), clock_.now(), gc_}, ages_));
 }
@@ -133,31 +110,18 @@ void ReservationsRun::carry_out(const control::Writes& writes) {
 
 void ReservationsRun::send(const std::string& uid, link::Request request) {
     awaited_[uid] = 0;
-    ++under_way_;
-    server_->send(std::move(request), [this, uid](Result<link::Reply> reply) {
-        {
-            const std::lock_guard lock(answers_mutex_);
-            answers_.push_back({uid, std::move(reply)});
-        }
-        bell_.ring();
-    });
+    traffic_.send(std::move(request), uid);
 }
 
 // A refused write is decided anew from what is stored by then.
 void ReservationsRun::take_answers() {
-    std::vector<Answer> answers;
-    {
-        const std::lock_guard lock(answers_mutex_);
-        answers.swap(answers_);
-    }
-    for (const auto& [uid, reply] : answers) {
-        --under_way_;
+    traffic_.answers([this](const std::string& uid, const Result<link::Reply>& reply) {
         if (reply && reply->ok() && reply->revision != 0) {
             awaited_[uid] = reply->revision;
         } else {
             awaited_.erase(uid);
         }
-    }
+    });
 }
 
 }  // namespace berth::app

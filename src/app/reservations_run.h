@@ -1,20 +1,16 @@
 #pragma once
 
-#include <atomic>
-#include <mutex>
-#include <set>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "base/clock.h"
 #include "base/string_map.h"
 #include "control/ages.h"
 #include "control/writes.h"
 #include "ledger/ledger.h"
-#include "link/bell.h"
 #include "link/recorder.h"
 #include "link/server.h"
+#include "link/traffic.h"
 
 namespace berth::app {
 
@@ -27,40 +23,24 @@ public:
     ReservationsRun(const ReservationsRun&) = delete;
     ReservationsRun& operator=(const ReservationsRun&) = delete;
 
-private:
-    struct Followed {
-        std::string kind;
-        std::unique_ptr<link::Feed> feed;
-        bool synced = false;
-        uint64_t seen = 0;
-    };
-    struct Answer {
-        std::string uid;
-        Result<link::Reply> reply;
-    };
+    bool synced() const { return traffic_.synced(); }
 
+private:
     void run();
-    bool poll_feeds();
     void apply(const std::string& kind, const link::FeedEvent& event);
     void reconcile();
     void carry_out(const control::Writes& writes);
     void send(const std::string& uid, link::Request request);
     void take_answers();
 
-    std::unique_ptr<link::Server> server_;
+    link::Traffic<std::string> traffic_;  // by uid
     const base::Duration gc_;
     const base::Clock& clock_;
     ledger::Ledger ledger_;
     control::Ages ages_;
     link::Recorder recorder_;
-    link::Bell bell_;
-    std::vector<Followed> followed_;
     // By uid: a write under way (0), or answered and not yet seen (its revision). Until then nothing more is written.
     base::StringMap<uint64_t> awaited_;
-    std::mutex answers_mutex_;
-    std::vector<Answer> answers_;
-    size_t under_way_ = 0;
-    std::atomic<bool> stop_ = false;
     std::thread thread_;
 };
 

@@ -4,44 +4,50 @@
 
 #include "app/attached.h"
 #include "app/commands.h"
+#include "app/scheduler_config.h"
 #include "app/scheduler_run.h"
-#include "app/server.h"
 #include "cli/command.h"
 
 namespace berth::app {
 namespace {
 
-struct SchedulerOptions {
+struct SchedulerFlags {
     AttachedOptions attached;
-    std::vector<std::string> names{"berth"};
+    std::vector<std::string> names;
+    std::string config;
 };
 
-int run(const SchedulerOptions& options) {
-    auto server = link::connect(options.attached.access, options.attached.remote);
-    if (!server) {
-        fmt::print(stderr, "berth scheduler: {}\n", server.error().message);
-        return cli::kFailed;
-    }
-    sched::Scheduler::Profiles profiles;
-    for (const auto& name : options.names) profiles.emplace(name, sched::default_profile());
-    const SchedulerRun running(std::move(*server), std::move(profiles), base::system_clock());
-    wait_for_stop([] {});
-    return cli::kDone;
+std::optional<int> parse(const std::vector<std::string>& words, SchedulerFlags& flags) {
+    CLI::App app("The scheduler against any Kubernetes API server.", "berth scheduler");
+    add_attached_flags(app, flags.attached);
+    app.add_option("--scheduler-name", flags.names, "spec.schedulerName to serve, may be repeated (default berth)")
+        ->delimiter(',');
+    app.add_option("--config", flags.config, "a KubeSchedulerConfiguration; flags win over what it says");
+    return parse_words(app, words);
 }
 
 }  // namespace
 
 int scheduler(std::vector<std::string> words) {
-    CLI::App app("The scheduler against any Kubernetes API server.", "berth scheduler");
-    SchedulerOptions options;
-    add_attached_flags(app, options.attached);
-    app.add_option("--scheduler-name", options.names, "spec.schedulerName to serve, may be repeated")
-        ->delimiter(',')
-        ->capture_default_str();
-    if (const auto code = parse_words(app, std::move(words))) return *code;
-    raise_file_limit();
-    block_stop_signals();
-    return run(options);
+    SchedulerFlags flags;
+    flags.attached.lease_name = "berth-scheduler";
+    flags.attached.bind_address = "127.0.0.1:10259";
+    if (const auto code = parse(words, flags)) return *code;
+    sched::Scheduler::Profiles profiles;
+    if (!flags.config.empty()) {
+        auto read = read_scheduler_config(flags.config, "berth", flags.attached);
+        if (!read) {
+            fmt::print(stderr, "berth scheduler: {}\n", read.error().message);
+            return cli::kFailed;
+        }
+        profiles = std::move(*read);
+        if (const auto code = parse(words, flags)) return *code;
+    }
+    for (const auto& name : flags.names) profiles.emplace(name, sched::default_profile());
+    if (profiles.empty()) profiles.emplace("berth", sched::default_profile());
+    return run_attached("berth scheduler", flags.attached, [&](std::unique_ptr<link::Server> server, base::Metrics&) {
+        return std::make_unique<Running<SchedulerRun>>(std::move(server), profiles, base::system_clock());
+    });
 }
 
 }  // namespace berth::app

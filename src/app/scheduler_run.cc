@@ -14,7 +14,6 @@
 namespace berth::app {
 namespace {
 
-constexpr size_t kEventsPerPoll = 2048;
 constexpr size_t kDecisionsPerRound = 256;
 // Binds that may be under way at once: enough to keep group commit busy, few enough that a slow server slows us.
 constexpr size_t kMostUnderWay = 4096;
@@ -58,30 +57,26 @@ model::Meta meta_of(JsonView view) {
 
 SchedulerRun::SchedulerRun(std::unique_ptr<link::Server> server, sched::Scheduler::Profiles profiles,
                            const base::Clock& clock)
-    : server_(std::move(server)),
+    : traffic_(std::move(server)),
       clock_(clock),
       scheduler_(std::move(profiles)),
-      recorder_(*server_, "berth-scheduler") {
-    for (const auto& source : sources()) {
-        followed_.push_back({source.kind, server_->follow(source.resource, [this] { bell_.ring(); })});
-    }
+      recorder_(traffic_.server(), "berth-scheduler") {
+    for (const auto& source : sources()) traffic_.follow(source.kind, source.resource);
     thread_ = std::thread([this] { run(); });
 }
 
 SchedulerRun::~SchedulerRun() {
-    stop_ = true;
-    bell_.ring();
+    traffic_.stop();
     thread_.join();
 }
 
 void SchedulerRun::run() {
     while (true) {
-        bool busy = poll_feeds();
+        bool busy = traffic_.poll([this](const auto& kind, const auto& event) { apply(kind, event); });
         busy = take_answers() || busy;
-        if (stop_ && under_way_ == 0) return;
-        const bool synced =
-            std::all_of(followed_.begin(), followed_.end(), [](const Followed& followed) { return followed.synced; });
-        if (synced && !stop_ && under_way_ < kMostUnderWay) {
+        if (traffic_.stopping() && traffic_.under_way() == 0) return;
+        const bool synced = traffic_.synced();
+        if (synced && !traffic_.stopping() && traffic_.under_way() < kMostUnderWay) {
             auto plans = scheduler_.step(clock_.now(), clock_.wall(), kDecisionsPerRound);
             busy = busy || !plans.empty();
             carry_out(std::move(plans));
@@ -91,23 +86,8 @@ void SchedulerRun::run() {
         if (const auto next = scheduler_.next_wake(); next && synced) {
             most = std::min(most, std::max(base::Duration::zero(), *next - clock_.now()));
         }
-        bell_.wait(most);
+        traffic_.wait(most);
     }
-}
-
-bool SchedulerRun::poll_feeds() {
-    bool any = false;
-    for (auto& followed : followed_) {
-        for (const auto& event : followed.feed->poll(kEventsPerPoll)) {
-            any = true;
-            if (event.type == link::FeedEvent::Type::Synced) {
-                followed.synced = true;
-            } else {
-                apply(followed.kind, event);
-            }
-        }
-    }
-    return any;
 }
 
 // A broken object harms itself only: it is logged, and whatever was held for it before stays held.
@@ -158,38 +138,26 @@ void SchedulerRun::apply_supporting(const std::string& kind, JsonView view, bool
 
 void SchedulerRun::carry_out(std::vector<sched::Plan> plans) {
     for (auto& plan : plans) {
-        ++under_way_;
         auto request = request_for(plan, clock_.wall());
-        server_->send(std::move(request), [this, plan = std::move(plan)](Result<link::Reply> reply) mutable {
-            {
-                const std::lock_guard lock(answers_mutex_);
-                answers_.push_back({std::move(plan), std::move(reply)});
-            }
-            bell_.ring();
-        });
+        traffic_.send(std::move(request), std::move(plan));
     }
 }
 
 bool SchedulerRun::take_answers() {
-    std::vector<Answer> answers;
-    {
-        const std::lock_guard lock(answers_mutex_);
-        answers.swap(answers_);
-    }
-    for (const auto& [plan, reply] : answers) {
-        --under_way_;
+    return traffic_.answers([this](const sched::Plan& plan, const Result<link::Reply>& reply) {
         const auto outcome = outcome_of(plan, reply);
         if (const auto* read = std::get_if<sched::ReadPod>(&plan); read && reply) {
             if (reply->code == 404) scheduler_.remove_pod(read->uid, clock_.now());
-            if (reply->ok()) {
-                apply("Pod", {link::FeedEvent::Type::Put, std::make_shared<const std::string>(reply->body)});
+            // An answer that the feed has overtaken must not bring an older state back.
+            if (reply->ok() && (reply->revision == 0 || reply->revision > traffic_.seen("Pod"))) {
+                apply("Pod",
+                      {link::FeedEvent::Type::Put, std::make_shared<const std::string>(reply->body), reply->revision});
             }
         }
         record(recorder_, plan, outcome, clock_.wall());
         auto further = scheduler_.outcome(plan, outcome, clock_.now());
-        if (!stop_) carry_out(std::move(further));
-    }
-    return !answers.empty();
+        if (!traffic_.stopping()) carry_out(std::move(further));
+    });
 }
 
 }  // namespace berth::app

@@ -3,43 +3,18 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <charconv>
-
 #include "api/authn.h"
 #include "api/bootstrap.h"
 #include "api/files.h"
 #include "api/kubeconfig.h"
 #include "api/pki.h"
+#include "app/address.h"
+#include "app/health.h"
 #include "base/random.h"
 #include "store/sqlite_log.h"
 
 namespace berth::app {
 namespace {
-
-struct Address {
-    std::string host;
-    uint16_t port = 0;
-};
-
-// "HOST:PORT", "[::1]:PORT", ":PORT".
-Result<Address> parse_address(const std::string& text) {
-    const auto colon = text.rfind(':');
-    const Error wrong = base::bad_request(fmt::format("--listen {} is not HOST:PORT", text));
-    if (colon == std::string::npos) return wrong;
-    Address out{text.substr(0, colon)};
-    if (out.host.size() > 2 && out.host.front() == '[' && out.host.back() == ']') {
-        out.host = out.host.substr(1, out.host.size() - 2);
-    }
-    if (out.host.empty()) out.host = "127.0.0.1";
-    const std::string_view port = std::string_view(text).substr(colon + 1);
-    const auto [end, ec] = std::from_chars(port.data(), port.data() + port.size(), out.port);
-    if (ec != std::errc{} || end != port.data() + port.size()) return wrong;
-    return out;
-}
-
-bool is_loopback(const std::string& host) {
-    return host == "localhost" || host == "::1" || host.starts_with("127.");
-}
 
 std::vector<std::string> certificate_hosts(const std::string& host) {
     std::vector<std::string> out{
@@ -83,8 +58,8 @@ Status Server::open_store(const ServerOptions& options) {
 }
 
 Status Server::open_door(const ServerOptions& options) {
-    const Address address = TRY(parse_address(options.listen));
-    if (options.plain_http && !is_loopback(address.host)) {
+    const Address address = TRY(parse_address("--listen", options.listen));
+    if (options.plain_http && !address.loopback()) {
         return base::bad_request(fmt::format(
             "refusing to listen on {} without TLS: only loopback addresses may be served in the clear", address.host));
     }
@@ -123,6 +98,7 @@ Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
 
 void Server::add_readings() {
     auto& metrics = front_->metrics();
+    add_process_metrics(metrics);
     const auto& http = http_->counters();
     metrics.add_reading("berth_http_connections", "Open connections.", "gauge",
                         [&http] { return static_cast<double>(http.connections.load()); });

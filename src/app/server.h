@@ -60,7 +60,7 @@ private:
 void raise_file_limit();
 // Blocks SIGINT and SIGTERM in this thread and those it starts; call before any thread exists.
 void block_stop_signals();
-// Waits until one of them comes, calling `each_second` meanwhile.
-void wait_for_stop(const std::function<void()>& each_second);
+// Waits until one of them comes, calling `chores` now and then.
+void wait_for_stop(const std::function<void()>& chores, base::Duration every = std::chrono::seconds(1));
 
 }  // namespace berth::app

@@ -31,10 +31,11 @@ void block_stop_signals() {
     std::signal(SIGPIPE, SIG_IGN);
 }
 
-void wait_for_stop(const std::function<void()>& each_second) {
+void wait_for_stop(const std::function<void()>& chores, base::Duration every) {
     const sigset_t set = stop_signals();
-    const timespec second{1, 0};
-    while (sigtimedwait(&set, nullptr, &second) < 0) each_second();
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(every);
+    const timespec pause{seconds.count(), (every - seconds).count()};
+    while (sigtimedwait(&set, nullptr, &pause) < 0) chores();
 }
 
 }  // namespace berth::app

@@ -87,9 +87,8 @@ void RemoteServer::send(Request request, ReplyTo reply) {
     wire_->loop().post([this] { pump(); });
 }
 
-// The most urgent may always go; a quarter of the rest at most is for events.
+// Events get a quarter at most.
 size_t RemoteServer::allowed(Urgency urgency) const {
-    if (urgency == Urgency::High) return SIZE_MAX;
     return urgency == Urgency::Normal ? options_.in_flight : std::max<size_t>(1, options_.in_flight / 4);
 }
 
@@ -110,7 +109,7 @@ void RemoteServer::pump() {
         }
         lane.push_back({std::move(request), std::move(reply), now, Pace(kFirstWait, kLongestWait, random_.next())});
     }
-    for (const Urgency urgency : {Urgency::High, Urgency::Normal, Urgency::Low}) {
+    for (const Urgency urgency : {Urgency::Normal, Urgency::Low}) {
         auto& lane = waiting_[static_cast<size_t>(urgency)];
         while (!lane.empty() && under_way_.size() < allowed(urgency)) {
             const uint64_t id = ++last_id_;
@@ -126,6 +125,10 @@ void RemoteServer::try_once(uint64_t id) {
     const auto found = under_way_.find(id);
     if (found == under_way_.end()) return;
     const Request& request = found->second.request;
+    const bool fenced = options_.fence && !options_.fence->open(wire_->loop().clock().now());
+    if (fenced && request.method != "GET") {
+        return wire_->loop().post([this, id] { on_result(id, WireTrouble{"this process no longer leads", true}); });
+    }
     wire_->call({request.method, request.path, request.body, request.content_type}, options_.timeout,
                 [this, id](WireResult result) { on_result(id, std::move(result)); });
 }

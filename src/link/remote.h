@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 
+#include "link/fence.h"
 #include "link/pace.h"
 #include "link/server.h"
 #include "link/wire.h"
@@ -17,6 +18,7 @@ struct RemoteOptions {
     // How long a request that has not reached the server is tried again.
     base::Duration patience = std::chrono::seconds(30);
     uint64_t seed = 0;
+    std::shared_ptr<const Fence> fence = {};  // nothing is written outside it
 };
 
 class Follower;
@@ -61,7 +63,7 @@ private:
     std::deque<std::pair<Request, ReplyTo>> inbox_;  // any thread; the rest belongs to the loop
     bool pump_posted_ = false;
     base::Random random_;
-    std::deque<Job> waiting_[3];  // by urgency
+    std::deque<Job> waiting_[2];  // by urgency
     Jobs under_way_;
     uint64_t last_id_ = 0;
     std::map<uint64_t, std::shared_ptr<Follower>> followers_;

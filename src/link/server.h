@@ -17,8 +17,8 @@ struct Resource {
     std::string path() const { return (group.empty() ? "/api/" : "/apis/" + group + "/") + version; }
 };
 
-// Who goes first when a remote server is slow: a leader's lease before everything, events for people after everything.
-enum class Urgency : uint8_t { Low, Normal, High };
+// Low: events for people, which wait when a remote server is slow.
+enum class Urgency : uint8_t { Low, Normal };
 
 struct Request {
     std::string method;  // GET, POST, PUT, PATCH, DELETE

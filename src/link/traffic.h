@@ -1,0 +1,112 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "link/bell.h"
+#include "link/server.h"
+
+namespace berth::link {
+
+// All that one component's thread has with a server: the feeds it polls, the requests it sent, their answers, and the
+// bell that wakes it for either. A Tag says what a request was for. The owner waits until nothing is under way before
+// it lets go. That one thread calls everything but stop() and synced().
+template <class Tag>
+class Traffic {
+public:
+    explicit Traffic(std::unique_ptr<Server> server) : server_(std::move(server)) {}
+
+    Server& server() { return *server_; }
+
+    void follow(std::string name, const Resource& resource) {
+        followed_.push_back({std::move(name), server_->follow(resource, [this] { bell_.ring(); })});
+    }
+    // Calls take(name, event) for what came, put or gone. False when nothing did.
+    template <class Take>
+    bool poll(Take take) {
+        bool any = false;
+        for (auto& followed : followed_) {
+            for (const auto& event : followed.feed->poll(kEventsPerPoll)) {
+                any = true;
+                followed.seen = std::max(followed.seen, event.revision);
+                if (event.type == FeedEvent::Type::Synced) {
+                    followed.synced = true;
+                } else {
+                    take(followed.name, event);
+                }
+            }
+        }
+        if (any) {
+            synced_ = std::all_of(followed_.begin(), followed_.end(), [](const auto& each) { return each.synced; });
+        }
+        return any;
+    }
+    // Everything that was there at the start has come.
+    bool synced() const { return synced_; }
+    // The newest revision that a feed told. What is older than that has been told, too.
+    uint64_t seen(std::string_view name) const {
+        const auto found =
+            std::find_if(followed_.begin(), followed_.end(), [&](const auto& each) { return each.name == name; });
+        return found == followed_.end() ? 0 : found->seen;
+    }
+
+    void send(Request request, Tag tag) {
+        ++under_way_;
+        server_->send(std::move(request), [this, tag = std::move(tag)](Result<Reply> reply) mutable {
+            {
+                const std::lock_guard lock(mutex_);
+                answers_.push_back({std::move(tag), std::move(reply)});
+            }
+            bell_.ring();
+        });
+    }
+    // Calls take(tag, reply) for each answer. False when there was none.
+    template <class Take>
+    bool answers(Take take) {
+        std::vector<Answer> came;
+        {
+            const std::lock_guard lock(mutex_);
+            came.swap(answers_);
+        }
+        under_way_ -= came.size();
+        for (auto& [tag, reply] : came) take(tag, reply);
+        return !came.empty();
+    }
+    size_t under_way() const { return under_way_; }
+
+    void wait(base::Duration most) { bell_.wait(most); }
+
+    void stop() {
+        stopping_ = true;
+        bell_.ring();
+    }
+    bool stopping() const { return stopping_; }
+
+private:
+    static constexpr size_t kEventsPerPoll = 2048;
+    struct Followed {
+        std::string name;
+        std::unique_ptr<Feed> feed;
+        bool synced = false;
+        uint64_t seen = 0;
+    };
+    struct Answer {
+        Tag tag;
+        Result<Reply> reply;
+    };
+
+    std::unique_ptr<Server> server_;
+    Bell bell_;
+    std::mutex mutex_;
+    std::vector<Answer> answers_;
+    std::vector<Followed> followed_;
+    size_t under_way_ = 0;
+    std::atomic<bool> synced_ = false;
+    std::atomic<bool> stopping_ = false;
+};
+
+}  // namespace berth::link
