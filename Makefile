@@ -1,5 +1,5 @@
 # The commands of a person. Each does its own set-up on a Debian 12 machine (tools/setup).
-.PHONY: all run build test test-kubernetes bench check format setup clean
+.PHONY: all run build test test-kubernetes bench check format setup clean install package image
 JOBS ?= $(shell nproc)
 
 all: build
@@ -25,6 +25,16 @@ bench: build
 
 check: setup
 	@tools/check
+
+# PREFIX (/usr/local) and DESTDIR as usual.
+install: build
+	@DESTDIR=$(DESTDIR) cmake --install build --prefix $(or $(PREFIX),/usr/local)
+
+package: build
+	@cd build && { cpack > package.log 2>&1 || { cat package.log; exit 1; }; } && ls $$PWD/package/*.deb
+
+image: build
+	@deploy/image/build build/berth build/berth-image.tar
 
 format: setup
 	@git ls-files -co --exclude-standard '*.cc' '*.h' | xargs clang-format-19 -i

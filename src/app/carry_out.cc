@@ -98,13 +98,19 @@ link::Subject reservation(const std::string& name, const std::string& uid) {
 
 }  // namespace
 
+// A JSON patch: it replaces the whole status, where a merge patch would leave owners and amounts that are no longer
+// there.
 link::Request status_request(const std::string& name, const std::string& uid, uint64_t revision,
                              const model::ReservationStatus& status) {
-    JsonObject meta{{"uid", uid}};
-    if (revision != 0) meta["resourceVersion"] = std::to_string(revision);
-    const Json body(JsonObject{{"metadata", meta}, {"status", model::status_document(status)}});
-    return {"PATCH", fmt::format("{}/{}/status", kReservations, name), base::to_text(body),
-            "application/merge-patch+json"};
+    JsonArray steps;
+    const auto put = [&](std::string_view path, Json value) {
+        steps.push_back(JsonObject{{"op", "add"}, {"path", path}, {"value", std::move(value)}});
+    };
+    put("/metadata/uid", Json(uid));
+    if (revision != 0) put("/metadata/resourceVersion", Json(std::to_string(revision)));
+    put("/status", model::status_document(status));
+    return {"PATCH", fmt::format("{}/{}/status", kReservations, name), base::to_text(Json(std::move(steps))),
+            "application/json-patch+json"};
 }
 
 link::Request request_for(const sched::Plan& plan, base::Time now) {

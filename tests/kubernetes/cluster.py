@@ -1,5 +1,6 @@
 """A real Kubernetes on loopback for one test: etcd, kube-apiserver, kube-controller-manager, simulated nodes, Berth."""
 import base64
+import concurrent.futures
 import http.client
 import json
 import pathlib
@@ -22,13 +23,16 @@ PODS = "/api/v1/namespaces/default/pods"
 class Cluster:
     """Use as a context; whatever was started ends with it."""
 
-    def __init__(self, programs, berth, controllers=True, server_flags=(), keep=False):
+    def __init__(self, programs, berth, controllers=True, server_flags=(), audit=None, keep=False):
         self.bin = pathlib.Path(programs)
         self.berth = berth
         self.keep = keep
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="berth-kubernetes-"))
         self.processes = []
         self.server_flags = list(server_flags)
+        if audit:
+            (self.dir / "audit.json").write_text(json.dumps(audit))
+            self.server_flags += ["--audit-policy-file", self.dir / "audit.json", "--audit-log-path", self.dir / "audit.log"]
         self.authority = Authority(self.dir / "pki")
         self.port = free_port()
         self.url = f"https://127.0.0.1:{self.port}"
@@ -102,7 +106,7 @@ class Cluster:
             "--client-ca-file", self.authority.cert, "--authorization-mode=Node,RBAC",
             "--service-account-key-file", cert, "--service-account-signing-key-file", key,
             "--service-account-issuer=https://kubernetes.default.svc", "--service-cluster-ip-range=10.0.0.0/24",
-            "--shutdown-delay-duration=0s", *self.server_flags)
+            "--shutdown-delay-duration=0s", "--delete-collection-workers=8", *self.server_flags)
         wait_for("kube-apiserver is ready", self.ready, 120)
 
     def ready(self):
@@ -167,6 +171,30 @@ class Cluster:
             raise AssertionError(f"POST {path}: {code} {document}")
         return document
 
+    def make_many(self, path, bodies, at_once=8):
+        """Creates many objects, several at a time over kept connections; tries again while nobody answers."""
+        def work(part):
+            connection = None
+            for body in part:
+                deadline = time.monotonic() + 60
+                while True:
+                    try:
+                        connection = connection or http.client.HTTPSConnection("127.0.0.1", self.port, context=self._tls, timeout=20)
+                        connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
+                        answer = connection.getresponse()
+                        text = answer.read()
+                        if answer.status in (201, 409):
+                            break
+                        if answer.status not in (429, 500, 502, 503, 504):
+                            raise AssertionError(f"POST {path}: {answer.status} {text[:300]}")
+                    except (OSError, http.client.HTTPException):
+                        connection = None
+                    if time.monotonic() > deadline:
+                        raise AssertionError(f"POST {path}: no answer within 60 s")
+                    time.sleep(0.1)
+        with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+            list(pool.map(work, [bodies[i::at_once] for i in range(at_once)]))
+
     def kubectl(self, *words, stdin=None, kubeconfig=None, check=True):
         done = subprocess.run([str(self.bin / "kubectl"), "--kubeconfig", str(kubeconfig or self.admin), *map(str, words)],
                               input=stdin, capture_output=True, text=True, timeout=120,
@@ -179,12 +207,13 @@ class Cluster:
         text = "\n---\n".join(json.dumps(entry) for entry in objects)
         return self.kubectl("apply", "-f", "-", stdin=text)
 
-    def clear(self):
-        """Deletes pods and reservations, and waits until they are gone."""
-        self.ask("DELETE", PODS + "?gracePeriodSeconds=0", {})
-        self.ask("DELETE", RESERVATIONS, {})
-        wait_for("pods and reservations are gone",
-                 lambda: not self.items(PODS) and self.ask("GET", RESERVATIONS)[1].get("items", []) == [], 120)
+    def clear(self, *paths):
+        """Deletes pods and reservations, or what is under the paths, and waits until they are gone."""
+        def gone(path):
+            self.ask("DELETE", path + "?gracePeriodSeconds=0", {}, seconds=60)
+            return not self.items(path)
+        for path in paths or (PODS, RESERVATIONS):
+            wait_for(f"{path} is empty", lambda path=path: gone(path), 180)
 
     def restart_server(self):
         self.server.stop(30)

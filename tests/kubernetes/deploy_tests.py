@@ -1,6 +1,13 @@
 """What is in deploy/, applied to a real API server."""
 import copy
+import json
+import os
+import pathlib
 import re
+import shutil
+import subprocess
+import tarfile
+import tempfile
 
 from cluster import RESERVATIONS, ROOT
 from objects import reservation
@@ -80,4 +87,72 @@ def reservation_schema(stage):
         assert "24h" in cluster.kubectl("explain", "reservation.spec.ttl")
 
 
-TESTS = [deploy_base, reservation_schema]
+def helm(cluster, *words):
+    done = subprocess.run([str(cluster.bin / "helm"), "--kubeconfig", str(cluster.admin), *map(str, words)], text=True,
+                          capture_output=True, timeout=120, env={"HOME": str(cluster.dir), "PATH": "/usr/bin:/bin"})
+    return done.returncode, done.stdout + done.stderr
+
+
+def helm_chart(stage):
+    """The chart is clean, refuses unknown values, installs, upgrades, and keeps reservations when it is uninstalled"""
+    chart = ROOT / "deploy/helm/berth"
+    place = ("-n", "berth-system")
+
+    def must(*words):
+        code, told = helm(cluster, *words)
+        assert code == 0, told
+        return told
+
+    with stage.cluster() as cluster:
+        must("lint", "--strict", chart)
+        for wrong in ("nonsense=1", "scheduler.replicas=0", "controllers.reservationGc=soon", "image.repository="):
+            code, told = helm(cluster, "template", "berth", chart, "--set", wrong)
+            assert code != 0 and wrong.split("=")[0].split(".")[-1] in told, f"{wrong}: {told}"
+        assert not re.search(r"""[-:] ['"]?\*['"]?$""", must("template", "berth", chart), re.MULTILINE), "a role has a wildcard"
+        must("install", "berth", chart, *place, "--create-namespace")
+        wait_for("reservations are served", lambda: cluster.ask("GET", RESERVATIONS)[0] == 200)
+        cluster.make(RESERVATIONS, reservation("kept", "a"))
+        must("upgrade", "berth", chart, *place, "--set", "scheduler.replicas=3")
+        deployment = cluster.get("/apis/apps/v1/namespaces/berth-system/deployments/berth-scheduler")
+        assert deployment["spec"]["replicas"] == 3
+        pods = "/api/v1/namespaces/berth-system/pods"
+        wait_for("both deployments made their pods", lambda: len(cluster.items(pods)) == 5)
+        must("uninstall", "berth", *place)
+        assert cluster.get(RESERVATIONS + "/kept")["metadata"]["name"] == "kept"
+        role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/berth-scheduler"
+        wait_for("the roles are gone", lambda: cluster.ask("GET", role)[0] == 404)
+
+
+def image(stage):
+    """The image has everything that berth needs: it runs in it, as nobody in particular, and is the same when built again"""
+    with tempfile.TemporaryDirectory() as place:
+        place = pathlib.Path(place)
+        for name in ("one.tar", "two.tar"):
+            subprocess.run([ROOT / "deploy/image/build", stage.berth, place / name], check=True, capture_output=True)
+        assert (place / "one.tar").read_bytes() == (place / "two.tar").read_bytes(), "two builds differ"
+        with tarfile.open(place / "one.tar") as whole:
+            whole.extractall(place, filter="data")
+        manifest = json.loads((place / "manifest.json").read_text())[0]
+        with tarfile.open(place / manifest["Layers"][0]) as layer:
+            layer.extractall(place / "root", filter="data")
+        config = json.loads((place / manifest["Config"]).read_text())["config"]
+        assert config["User"] == "65532:65532" and config["Entrypoint"] == ["/usr/bin/berth"], config
+        if os.getuid() != 0:
+            return stage.say("not run in it: that needs root")
+        place.chmod(0o755)
+        words = ["chroot", f"--userspec={config['User']}", place / "root", *config["Entrypoint"], "version"]
+        told = subprocess.run(words, capture_output=True, text=True)
+        assert told.stdout.startswith("berth "), told.stderr
+
+
+def units(stage):
+    """systemd's own judge finds the units tight (below 3.0)"""
+    if not shutil.which("systemd-analyze"):
+        return stage.say("not judged: there is no systemd-analyze")
+    for unit in sorted((ROOT / "deploy/systemd").glob("*.service")):
+        words = ["systemd-analyze", "security", "--offline=true", "--threshold=30", str(unit)]
+        done = subprocess.run(words, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout.splitlines()[-1:] + [done.stderr]
+
+
+TESTS = [deploy_base, reservation_schema, helm_chart, image, units]

@@ -11,9 +11,13 @@ import traceback
 
 import comparison_tests
 import deploy_tests
+import election_tests
+import reservation_tests
+import scheduler_tests
 from cluster import Cluster
 
-TESTS = [*deploy_tests.TESTS, *comparison_tests.TESTS]
+TESTS = [*deploy_tests.TESTS, *comparison_tests.TESTS, *reservation_tests.TESTS,
+         *scheduler_tests.TESTS, *election_tests.TESTS]
 
 
 class Stage:

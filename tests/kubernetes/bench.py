@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""bench.py --berth BERTH --programs FOLDER [-o json]: Berth and kube-scheduler through one real API server.
+
+Each scheduler gets a cluster of its own of the same kind: pods are created while no scheduler runs, then it is started, and
+the bindings are counted (burst); then pods arrive at a steady rate (paced). Client limits are lifted for all of them.
+"""
+import argparse
+import json
+import subprocess
+import sys
+
+from cluster import Cluster
+from deploy_tests import install
+
+# What kube-scheduler is told; 0 means that it samples nodes as it does by default.
+CONFIG = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
+          "leaderElection": {"leaderElect": False}}
+
+
+def read_arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--berth", required=True)
+    parser.add_argument("--programs", required=True)
+    parser.add_argument("--nodes", type=int, default=5000)
+    parser.add_argument("--pods", type=int, default=5000, help="for Berth; kube-scheduler gets fewer, it takes longer")
+    parser.add_argument("--workloads", nargs="+", default=["SchedulingBasic", "PodAffinity"])
+    parser.add_argument("--schedulers", nargs="+", default=["berth", "default", "exact"])
+    parser.add_argument("-o", "--output", choices=["table", "json"], default="table")
+    return parser.parse_args()
+
+
+def start_scheduler(cluster, which):
+    if which == "berth":
+        return cluster.run("berth-scheduler", cluster.berth, "scheduler", "--kubeconfig", cluster.admin)
+    part = {"berth": 100, "default": 0, "exact": 100}[which]
+    config = dict(CONFIG, percentageOfNodesToScore=part,
+                  clientConnection={"kubeconfig": str(cluster.admin), "qps": 100000, "burst": 100000,
+                                    "contentType": "application/vnd.kubernetes.protobuf"},
+                  profiles=[{"schedulerName": "berth"}])
+    path = cluster.dir / "kube-scheduler.json"
+    path.write_text(json.dumps(config))
+    return cluster.run("kube-scheduler", cluster.bin / "kube-scheduler", "--config", path, "--secure-port=0")
+
+
+def load(cluster, *words, **more):
+    words = [str(cluster.bin / "load"), "-kubeconfig", str(cluster.admin), *map(str, words)]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, text=True, **more)
+
+
+def expect(process, word):
+    line = process.stdout.readline()
+    if line.strip() != word:
+        raise SystemExit(f"load said {line!r} instead of {word}")
+
+
+def measure(arguments, which, workload):
+    pods = arguments.pods if which == "berth" else {"default": 2000, "exact": 1000}[which]
+    flags = ["--disable-admission-plugins=ServiceAccount", "--max-requests-inflight=3000", "--max-mutating-requests-inflight=1000"]
+    with Cluster(arguments.programs, arguments.berth, controllers=False, server_flags=flags) as cluster:
+        install(cluster)
+        cluster.nodes(arguments.nodes, lease="0s", run="false", workers=16)
+        load(cluster, "-placed", 1000, "-prefix", "placed-", "-nodes", arguments.nodes, "-workload", workload).wait()
+        burst = load(cluster, "-pods", pods, "-workload", workload, stdin=subprocess.PIPE)
+        expect(burst, "created")
+        scheduler = start_scheduler(cluster, which)
+        burst.stdin.write("go\n")
+        burst.stdin.flush()
+        expect(burst, "first")
+        cpu = scheduler.cpu_seconds()
+        expect(burst, "all")
+        cpu = scheduler.cpu_seconds() - cpu
+        result = json.loads(burst.stdout.readline())
+        paced = load(cluster, "-phase", "paced", "-rate", 100 if which != "exact" else 20, "-pods", 1000 if which != "exact" else 200,
+                     "-prefix", "paced-", "-workload", workload)
+        expect(paced, "first")
+        expect(paced, "all")
+        steady = json.loads(paced.stdout.readline())
+        return {"workload": workload, "mode": "kubernetes", "scheduler": which, "nodes": arguments.nodes, "pods": pods,
+                "decisions_per_s": round(result["pods_per_s"], 1), "cpu_us_per_pod": round(cpu / pods * 1e6, 1),
+                "p50_ms": round(steady["p50_ms"], 2), "p99_ms": round(steady["p99_ms"], 2),
+                "rss_mb": round(scheduler.memory_mb(), 1)}
+
+
+def table(rows):
+    print(f"{'workload':16} {'scheduler':9} {'pods/s':>8} {'ratio':>6} {'CPU us/pod':>11} {'ratio':>6} {'p50 ms':>7} {'p99 ms':>7} {'RSS MB':>7}")
+    for row in rows:
+        berth = next((r for r in rows if r["scheduler"] == "berth" and r["workload"] == row["workload"]), row)
+        speed, cpu = berth["decisions_per_s"] / row["decisions_per_s"], row["cpu_us_per_pod"] / max(berth["cpu_us_per_pod"], 0.1)
+        print(f"{row['workload']:16} {row['scheduler']:9} {row['decisions_per_s']:8.0f} {speed:5.1f}x {row['cpu_us_per_pod']:11.0f} "
+              f"{cpu:5.0f}x {row['p50_ms']:7.1f} {row['p99_ms']:7.1f} {row['rss_mb']:7.0f}")
+
+
+def main():
+    arguments = read_arguments()
+    rows = []
+    for workload in arguments.workloads:
+        for which in arguments.schedulers:
+            rows.append(measure(arguments, which, workload))
+            print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
+    print(json.dumps(rows)) if arguments.output == "json" else table(rows)
+
+
+if __name__ == "__main__":
+    main()

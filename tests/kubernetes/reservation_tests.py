@@ -1,0 +1,304 @@
+"""The seed's end-to-end list of reservations, through kubectl on a real API server."""
+from berths import Watcher, start_both
+from objects import pod, reservation
+from processes import wait_for
+
+HOST = "kubernetes.io/hostname"
+NODE = "cpu=16,memory=32Gi,pods=110"
+
+
+class Case(Watcher):
+    def make(self, *objects):
+        self.cluster.apply(*objects)
+
+    def hold(self, *reservations):
+        """Makes reservations and waits until they are Available."""
+        self.make(*reservations)
+        return [self.phase(entry["metadata"]["name"], "Available") for entry in reservations]
+
+    def lands(self, name, in_reservation, node=None):
+        where = self.bound(name)
+        assert self.reservation_of(name) == in_reservation, f"{name} is in {self.reservation_of(name)}, not {in_reservation}"
+        assert node is None or where == node, f"{name} is on {where}, not {node}"
+        return where
+
+    def room(self, cpu):
+        """Exactly so many cpu are left on the one node for strangers."""
+        if cpu > 0:
+            self.make(pod("probe", cpu=str(cpu), memory=None))
+            self.lands("probe", None)
+        self.make(pod("more", cpu="100m", memory=None))
+        assert "Insufficient cpu" in self.refused("more")
+        self.cluster.kubectl("delete", "pod", "--ignore-not-found", "--now", "probe", "more")
+
+
+def owner(name, cpu, memory=None, **more):
+    return pod(name, cpu, memory, labels={"owner": "a"}, **more)
+
+
+# -- NodeResources: one node of 16 cpu
+
+def same_size(case):
+    case.hold(reservation("r", "a", "4", "4Gi"))
+    case.room(12)
+    case.make(owner("p", "4", "4Gi"))
+    case.lands("p", "r")
+    done = case.phase("r", "Succeeded")["status"]
+    assert done["allocated"] == {"cpu": "4", "memory": "4Gi"} and len(done["currentOwners"]) == 1, done
+    case.room(12)
+
+
+def owner_without_memory(case):
+    case.hold(reservation("r", "a", "4", "4Gi"))
+    case.make(owner("p", "4"))
+    case.lands("p", "r")
+    case.room(12)
+
+
+def owner_of_less_memory(case):
+    case.hold(reservation("r", "a", "4", "4Gi"))
+    case.make(owner("p", "4", "1Gi"))
+    case.lands("p", "r")
+    case.room(12)
+
+
+def memory_from_the_node(case):
+    case.hold(reservation("r", "a", "4"))
+    case.make(owner("p", "4", "1Gi"))
+    case.lands("p", "r")
+    case.room(12)
+
+
+def more_than_reserved(case):
+    case.hold(reservation("r", "a", "4"))
+    case.make(owner("p", "6"))
+    case.lands("p", "r")
+    case.room(10)
+
+
+def two_owners_fit(case):
+    case.hold(reservation("r", "a", "8", allocateOnce=False))
+    case.make(owner("p", "4"), owner("q", "4"))
+    case.lands("p", "r")
+    case.lands("q", "r")
+    wait_for("both are owners", lambda: len(case.reservation("r")["status"].get("currentOwners", [])) == 2)
+    case.room(8)
+
+
+def two_owners_of_six(case):
+    case.hold(reservation("r", "a", "6", allocateOnce=False))
+    case.make(owner("p", "4"), owner("q", "4"))
+    case.bound("p"), case.bound("q")
+    case.room(8)
+
+
+def stranger(case):
+    case.make(pod("other", "12", None))
+    case.bound("other")
+    case.hold(reservation("r", "a", "4"))
+    case.make(pod("p", "4", None))
+    assert "Insufficient cpu" in case.refused("p")
+
+
+def stranger_after_a_small_owner(case):
+    case.make(pod("other", "12", None))
+    case.bound("other")
+    case.hold(reservation("r", "a", "4"))
+    case.make(pod("stranger", "2", None))
+    assert "Insufficient cpu" in case.refused("stranger")
+    case.make(owner("p", "2"))
+    case.lands("p", "r")
+    case.lands("stranger", None)
+
+
+def returned_charge(case):
+    case.hold(reservation("r", "a", "2", "2Gi", allocateOnce=False))
+    case.make(owner("p", "1", "1Gi"), owner("q", "1", "1Gi"))
+    case.lands("p", "r"), case.lands("q", "r")
+    case.cluster.kubectl("delete", "pod", "p", "--now")
+    wait_for("one owner is left", lambda: [o["name"] for o in case.reservation("r")["status"]["currentOwners"]] == ["q"])
+    assert case.reservation("r")["status"]["allocated"] == {"cpu": "1", "memory": "1Gi"}
+    case.cluster.kubectl("delete", "pod", "q", "--now")
+    wait_for("no owner is left", lambda: not case.reservation("r")["status"].get("currentOwners"))
+    assert not case.reservation("r")["status"].get("allocated")
+
+
+def expiry(case):
+    case.hold(reservation("r", "a", "16", ttl="2s"))
+    case.make(pod("p", "16", None))
+    case.phase("r", "Failed")
+    case.lands("p", None)
+
+
+def broken_annotation(case):
+    case.hold(reservation("r", "a", "4"))
+    case.make(owner("p", "1", annotations={"scheduling.koordinator.sh/reservation-affinity": "{"}))
+    assert "reservation-affinity" in case.refused("p")
+
+
+def must_use_a_reservation(case):
+    case.make(owner("p", "1", annotations={"scheduling.koordinator.sh/reservation-affinity": "{}"}))
+    case.refused("p")
+    case.hold(reservation("r", "a", "4"))
+    case.lands("p", "r")
+
+
+# -- NodePorts
+
+def ports_of_one(case):
+    case.hold(reservation("r", "a", "1", template={"ports": [7777, 8888, 9999]}, allocateOnce=False))
+    case.make(owner("p", "100m", ports=[7777]), owner("q", "100m", ports=[8888]))
+    case.lands("p", "r"), case.lands("q", "r")
+
+
+def ports_of_two(case):
+    case.hold(reservation("r1", "a", "1", template={"ports": [7777]}), reservation("r2", "a", "1", template={"ports": [8888]}))
+    case.make(owner("p", "1", ports=[7777]))
+    case.lands("p", "r1")
+    case.make(owner("q", "1", ports=[8888]))
+    case.lands("q", "r2")
+
+
+def ports_of_strangers(case):
+    case.hold(reservation("r", "a", "1", template={"ports": [7777, 8888, 9999]}, allocateOnce=False))
+    case.make(pod("p", "100m", None, ports=[7777]))
+    assert "free ports" in case.refused("p")
+
+
+# -- InterPodAffinity: three nodes, an anchor on one of them
+
+def near(kind, app):
+    term = {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": HOST}
+    return {"affinity": {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+
+
+def labelled(name, app, labels=None, **more):
+    return pod(name, "1", None, labels={"app": app, **(labels or {})}, **more)
+
+
+def affinity_of_owners(case, count):
+    case.make(labelled("anchor", "anchor"))
+    node = case.bound("anchor")
+    held = case.hold(reservation("r", "a", "4", template=near("podAffinity", "anchor"), allocateOnce=count == 1))
+    assert held[0]["status"]["nodeName"] == node
+    for i in range(count):
+        case.make(pod(f"p{i}", "1", None, labels={"owner": "a"}, **near("podAffinity", "anchor")))
+        case.lands(f"p{i}", "r", node)
+
+
+def affinity(case):
+    affinity_of_owners(case, 1)
+
+
+def affinity_of_several(case):
+    affinity_of_owners(case, 3)
+
+
+def anti_affinity_of_owners(case, count):
+    apart = near("podAntiAffinity", "web")
+    held = case.hold(reservation("r", "a", "4", template={**apart, "labels": {"app": "web"}}, allocateOnce=count == 1))
+    node = held[0]["status"]["nodeName"]
+    case.make(labelled("p0", "web", {"owner": "a"}, **apart))
+    case.lands("p0", "r", node)
+    for i in range(1, count):
+        case.make(labelled(f"p{i}", "web", {"owner": "a"}, **apart))
+        assert case.lands(f"p{i}", None) != node
+
+
+def anti_affinity(case):
+    anti_affinity_of_owners(case, 1)
+
+
+def anti_affinity_of_several(case):
+    anti_affinity_of_owners(case, 2)
+
+
+def affinity_of_strangers(case):
+    case.make(labelled("anchor", "anchor"))
+    node = case.bound("anchor")
+    case.hold(reservation("r", "a", "4", template=near("podAffinity", "anchor")))
+    case.make(pod("p", "1", None, **near("podAffinity", "anchor")))
+    case.lands("p", None, node)
+
+
+def anti_affinity_of_strangers(case):
+    apart = near("podAntiAffinity", "web")
+    node = case.hold(reservation("r", "a", "1", template={**apart, "labels": {"app": "web"}}))[0]["status"]["nodeName"]
+    case.make(labelled("p", "web", nodeSelector={HOST: node}, **apart))
+    assert "anti-affinity" in case.refused("p")
+
+
+# -- PodTopologySpread
+
+def spread(case):
+    constraint = {"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": HOST, "whenUnsatisfiable": "DoNotSchedule",
+                                                 "labelSelector": {"matchLabels": {"app": "web"}}}]}
+    case.hold(*[reservation(f"r{i}", "a", "1", template={**constraint, "labels": {"app": "web"}}) for i in range(3)])
+    nodes = set()
+    for i in range(3):
+        case.make(labelled(f"p{i}", "web", {"owner": "a"}, **constraint))
+        nodes.add(case.bound(f"p{i}"))
+        assert case.reservation_of(f"p{i}"), f"p{i} is in no reservation"
+    assert len(nodes) == 3, nodes
+
+
+# -- Volumes
+
+def storage(name, mode):
+    volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
+              "spec": {"capacity": {"storage": "1Gi"}, "accessModes": [mode], "storageClassName": "fixed",
+                       "csi": {"driver": "csi.example.com", "volumeHandle": name},
+                       "claimRef": {"namespace": "default", "name": name}}}
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name, "namespace": "default"},
+             "spec": {"storageClassName": "fixed", "volumeName": name, "accessModes": [mode],
+                      "resources": {"requests": {"storage": "1Gi"}}}}
+    return volume, claim, {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": name}}]}
+
+
+def claim_of_one_pod(case):
+    volume, claim, use = storage("only", "ReadWriteOncePod")
+    case.make(volume, claim)
+    wait_for("the claim is bound", lambda: case.cluster.get(
+        "/api/v1/namespaces/default/persistentvolumeclaims/only")["status"].get("phase") == "Bound")
+    case.hold(reservation("r", "a", "1", template=use))
+    case.make(owner("p", "1", **use))
+    case.lands("p", "r")
+    case.make(owner("q", "1", **use))
+    case.refused("q")
+
+
+ONE_NODE = [same_size, owner_without_memory, owner_of_less_memory, memory_from_the_node, more_than_reserved, two_owners_fit,
+            two_owners_of_six, stranger, stranger_after_a_small_owner, returned_charge, expiry, broken_annotation,
+            must_use_a_reservation, ports_of_one, ports_of_two, ports_of_strangers, claim_of_one_pod]
+THREE_NODES = [affinity, affinity_of_several, anti_affinity, anti_affinity_of_several, affinity_of_strangers,
+               anti_affinity_of_strangers, spread]
+
+
+def play(stage, cases, nodes):
+    failed = []
+    with stage.cluster() as cluster:
+        scheduler, controllers = start_both(cluster)
+        cluster.nodes(nodes, NODE)
+        for case in cases:
+            try:
+                case(Case(cluster))
+            except AssertionError as trouble:
+                failed.append(f"{case.__name__}: {trouble}")
+                stage.say(f"{case.__name__}: {trouble}")
+            cluster.clear()
+        assert scheduler.alive() and controllers.alive(), "Berth ended"
+        assert not failed, f"{len(failed)} of {len(cases)} cases failed"
+        stage.say(f"{len(cases)} cases")
+
+
+def reservations_one_node(stage):
+    """The seed's list on one node: resources, ports, volumes, expiry"""
+    play(stage, ONE_NODE, 1)
+
+
+def reservations_three_nodes(stage):
+    """The seed's list on three nodes: affinity, anti-affinity, spreading"""
+    play(stage, THREE_NODES, 3)
+
+
+TESTS = [reservations_one_node, reservations_three_nodes]

@@ -1,0 +1,134 @@
+"""berth scheduler and berth controllers on a real cluster: many pods, kills, restarts."""
+import os
+import random
+import signal
+import time
+
+from berths import Watcher, start, start_both
+from cluster import PODS, RESERVATIONS, elapsed
+from invariants import check
+from objects import pod, reservation
+from processes import wait_for
+
+
+def bound_count(cluster):
+    return sum(1 for entry in cluster.items(PODS) if entry["spec"].get("nodeName"))
+
+
+def all_bound(cluster, count, seconds):
+    wait_for(f"{count} pods are bound", lambda: bound_count(cluster) == count, seconds)
+
+
+def thousand_pods(stage):
+    """1,000 pods on 100 nodes with the minimal roles; pods of another scheduler are left alone; events are written"""
+    with stage.cluster() as cluster:
+        scheduler, _ = start_both(cluster)
+        cluster.nodes(100)
+        cluster.make(PODS, pod("foreign", scheduler="somebody-else"))
+        start_time = time.monotonic()
+        cluster.make_many(PODS, [pod(f"p{i}") for i in range(1000)])
+        all_bound(cluster, 1000, 60)
+        stage.say(f"1,000 pods were created and bound in {elapsed(start_time)}")
+        check(cluster)
+        assert not Watcher(cluster).pod("foreign")["spec"].get("nodeName")
+        wait_for("events say Scheduled", lambda: "Successfully assigned" in cluster.kubectl("get", "events"), 30)
+        assert not scheduler.printed("orbidden"), "a role is missing something:\n" + scheduler.tail()
+        wait_for("pods run", lambda: all(p["status"]["phase"] == "Running" for p in cluster.items(PODS) if p["spec"].get("nodeName")), 60)
+        assert scheduler.stop() == 0
+
+
+def every_owner_in_its_own(stage):
+    """Each of many owners lands in its own reservation among many nodes"""
+    count, nodes = (1000, 5000) if stage.rounds >= 50 else (200, 300)
+    with stage.cluster(controllers=False, server_flags=["--disable-admission-plugins=ServiceAccount"]) as cluster:
+        start_both(cluster)
+        cluster.nodes(nodes, lease="0s", workers=16)
+        cluster.make_many(RESERVATIONS, [reservation(f"r{i}", f"o{i}", "1") for i in range(count)])
+        wait_for("reservations are Available", lambda: all(
+            r.get("status", {}).get("phase") == "Available" for r in cluster.items(RESERVATIONS)), 120)
+        cluster.make_many(PODS, [pod(f"p{i}", "1", None, labels={"owner": f"o{i}"}) for i in range(count)])
+        all_bound(cluster, count, 120)
+        wrong = [p["metadata"]["name"] for p in cluster.items(PODS) if f'"r{p["metadata"]["name"][1:]}"' not in str(p["metadata"]["annotations"])]
+        assert not wrong, f"{len(wrong)} owners of {count} are not in their own reservation: {wrong[:5]}"
+        wait_for("reservations are Succeeded", lambda: all(
+            r["status"]["phase"] == "Succeeded" for r in cluster.items(RESERVATIONS)), 60)
+        check(cluster)
+        stage.say(f"{count} owners of {count} on {nodes} nodes")
+
+
+def scheduler_kills(stage):
+    """kill -9 of the scheduler in mid-flight, 50 Restricted reusable reservations, 500 owners: none over-allocated or unused"""
+    dice = random.Random(stage.seed)
+    with stage.cluster() as cluster:
+        scheduler, _ = start_both(cluster)
+        cluster.nodes(60)
+        made = [reservation(f"r{i}", "a", "1", allocateOnce=False, allocatePolicy="Restricted", ttl="0") for i in range(50)]
+        for entry in made:  # equal reusable ones would each want a node of their own
+            entry["metadata"]["labels"]["number"] = entry["metadata"]["name"]
+            entry["spec"]["template"]["metadata"]["labels"] = {"number": entry["metadata"]["name"]}
+        cluster.make_many(RESERVATIONS, made)
+        wait_for("reservations are Available", lambda: all(
+            r.get("status", {}).get("phase") == "Available" for r in cluster.items(RESERVATIONS)), 60)
+        for round_ in range(stage.rounds):
+            must_draw = {"scheduling.koordinator.sh/reservation-affinity": "{}"}
+            pods = [pod(f"p{round_}-{i}", "100m", None, labels={"owner": "a"}, annotations=must_draw) for i in range(500)]
+            kill_at = dice.randrange(20, 480)
+            cluster.make_many(PODS, pods[:kill_at])
+            scheduler.kill()
+            cluster.make_many(PODS, pods[kill_at:])
+            check(cluster)
+            scheduler = start(cluster, name=f"berth-scheduler-{round_}")
+            all_bound(cluster, 500, 60)
+            counts = check(cluster)
+            assert counts["owners"] == 500, f"{500 - counts['owners']} owners are outside of the reservations"
+            assert counts["charged"] == 50_000, counts
+            cluster.clear(PODS)
+            wait_for("all charges are returned", lambda: all(
+                not r["status"].get("currentOwners") for r in cluster.items(RESERVATIONS)), 30)
+        stage.say(f"{stage.rounds} kills, 500 owners each time: none over-allocated, none outside (seed {stage.seed})")
+
+
+def server_restarts(stage):
+    """The API server goes away under load and comes back; watches are taken up again; nothing is oversold or forgotten"""
+    with stage.cluster() as cluster:
+        scheduler, controllers = start_both(cluster)
+        cluster.nodes(20)
+        for round_ in range(min(stage.rounds, 5)):
+            pods = [pod(f"p{round_}-{i}", "200m", None) for i in range(400)]  # 20 nodes x 4 cpu, to the brim
+            cluster.make_many(PODS, pods[:200])
+            if round_ % 2:
+                cluster.server.kill()
+                cluster.start_server()
+            else:
+                cluster.restart_server()
+            cluster.make_many(PODS, pods[200:])
+            all_bound(cluster, 400, 90)
+            check(cluster)
+            cluster.clear(PODS)
+        assert scheduler.alive() and controllers.alive()
+        stage.say(f"{min(stage.rounds, 5)} restarts")
+
+
+def compaction(stage):
+    """etcd forgets its history while the scheduler is stopped in its tracks: 410, list anew, go on"""
+    flags = ["--etcd-compaction-interval=2s", "--watch-cache=false"]
+    with stage.cluster(server_flags=flags) as cluster:
+        scheduler, _ = start_both(cluster)
+        cluster.nodes(10)
+        cluster.make_many(PODS, [pod(f"a{i}", "100m", None) for i in range(100)])
+        all_bound(cluster, 100, 60)
+        os.kill(scheduler.pid, signal.SIGSTOP)
+        try:
+            cluster.make_many(PODS, [pod(f"b{i}", "100m", None) for i in range(100)])
+            cluster.ask("DELETE", f"{PODS}/a0?gracePeriodSeconds=0", {})
+            before = time.monotonic()
+            wait_for("two compactions passed", lambda: time.monotonic() - before > 6, 10)
+        finally:
+            os.kill(scheduler.pid, signal.SIGCONT)
+        all_bound(cluster, 199, 60)
+        cluster.make_many(PODS, [pod(f"c{i}", "100m", None) for i in range(201)])  # 400 fill the ten nodes to the brim
+        all_bound(cluster, 400, 60)
+        check(cluster)
+
+
+TESTS = [thousand_pods, every_owner_in_its_own, scheduler_kills, server_restarts, compaction]
