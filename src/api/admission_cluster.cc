@@ -108,6 +108,20 @@ Status settle_service(Entry& entry) {
     return {};
 }
 
+Status settle_job(Entry& entry) {
+    if (!is_kind(entry, "batch", "jobs") || entry.before != nullptr) return {};
+    const Json* manual = base::find(entry.after, {"spec", "manualSelector"});
+    if (manual != nullptr && manual->is_bool() && manual->as_bool()) return {};
+    const std::string uid(meta_text(entry.after, "uid")), name(meta_text(entry.after, "name"));
+    JsonObject& labels = base::object_at(entry.after, {"spec", "template", "metadata", "labels"});
+    for (const auto* prefix : {"batch.kubernetes.io/", ""}) {
+        labels[std::string(prefix) + "controller-uid"] = uid;
+        labels[std::string(prefix) + "job-name"] = name;
+    }
+    base::object_at(entry.after, {"spec", "selector", "matchLabels"})["batch.kubernetes.io/controller-uid"] = uid;
+    return {};
+}
+
 Status settle_claim(Entry& entry) {
     if (entry.before != nullptr) return {};
     if (is_kind(entry, "", "persistentvolumeclaims") || is_kind(entry, "", "persistentvolumes")) {

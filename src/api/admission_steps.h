@@ -20,6 +20,8 @@ Status settle_priority(Entry& entry);
 // Cluster IP and node ports.
 Status settle_service(Entry& entry);
 Status settle_claim(Entry& entry);
+// The selector of a new job, and the labels that its pods are known by.
+Status settle_job(Entry& entry);
 // The table of what Kubernetes refuses.
 Status check_rules(Entry& entry);
 // What of a pod may change.

@@ -169,6 +169,18 @@ TEST(Front, ABoundPodGoesAfterItsGracePeriod) {
     EXPECT_EQ(t.ask("GET", kPods + "/web").code, 404);
 }
 
+TEST(Front, AJobKnowsItsPodsByLabels) {
+    TestFront t;
+    const std::string jobs = "/apis/batch/v1/namespaces/default/jobs";
+    const auto made = t.ask(
+        "POST", jobs,
+        R"({"metadata":{"name":"night"},"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}})");
+    ASSERT_EQ(made.code, 201) << made.raw.body;
+    EXPECT_EQ(made.text({"spec", "template", "metadata", "labels", "job-name"}), "night");
+    EXPECT_EQ(made.text({"spec", "selector", "matchLabels", "batch.kubernetes.io/controller-uid"}),
+              made.text({"metadata", "uid"}));
+}
+
 TEST(Front, OneIdentityHasAThousandWatches) {
     TestFront t;
     t.peer = {"someone", {std::string(kSchedulers)}};

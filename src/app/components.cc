@@ -134,7 +134,7 @@ Result<std::vector<std::unique_ptr<Component>>> start_components(Server& server,
             profiles.emplace(name, sched::default_profile());
         }
         out.push_back(std::make_unique<Running<SchedulerRun>>(local_link(server, api::scheduler_identity()),
-                                                              std::move(profiles), clock));
+                                                              std::move(profiles), clock, server.front().metrics()));
     }
     if (!leaves_out(options, "reservation")) {
         out.push_back(std::make_unique<Running<ReservationsRun>>(local_link(server, api::scheduler_identity()),

@@ -6,6 +6,9 @@
 
 #include "app/commands.h"
 #include "cli/command.h"
+#include "cli/explain.h"
+#include "cli/migrate.h"
+#include "cli/reserve.h"
 #include "cli/whatif.h"
 
 namespace {
@@ -21,6 +24,9 @@ constexpr std::array kCommands{
     Command{"controllers", "the reservations' life cycle, attached to any Kubernetes API server", app::controllers},
     Command{"bench", "measure one workload in process", app::bench},
     Command{"whatif", "schedule a dump of a cluster offline and say why", berth::cli::whatif},
+    Command{"explain", "why a pod or reservation is where it is, or nowhere", berth::cli::explain},
+    Command{"reserve", "make reservations from flags, also one per node", berth::cli::reserve},
+    Command{"migrate", "move a pod through a reservation", berth::cli::migrate},
     Command{"store", "back up, restore or check a data directory", app::store},
     Command{"version", "print the version", app::version},
 };

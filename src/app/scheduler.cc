@@ -45,9 +45,10 @@ int scheduler(std::vector<std::string> words) {
     }
     for (const auto& name : flags.names) profiles.emplace(name, sched::default_profile());
     if (profiles.empty()) profiles.emplace("berth", sched::default_profile());
-    return run_attached("berth scheduler", flags.attached, [&](std::unique_ptr<link::Server> server, base::Metrics&) {
-        return std::make_unique<Running<SchedulerRun>>(std::move(server), profiles, base::system_clock());
-    });
+    return run_attached(
+        "berth scheduler", flags.attached, [&](std::unique_ptr<link::Server> server, base::Metrics& metrics) {
+            return std::make_unique<Running<SchedulerRun>>(std::move(server), profiles, base::system_clock(), metrics);
+        });
 }
 
 }  // namespace berth::app

@@ -56,11 +56,12 @@ model::Meta meta_of(JsonView view) {
 }  // namespace
 
 SchedulerRun::SchedulerRun(std::unique_ptr<link::Server> server, sched::Scheduler::Profiles profiles,
-                           const base::Clock& clock)
+                           const base::Clock& clock, base::Metrics& metrics)
     : traffic_(std::move(server)),
       clock_(clock),
       scheduler_(std::move(profiles)),
-      recorder_(traffic_.server(), "berth-scheduler") {
+      recorder_(traffic_.server(), "berth-scheduler"),
+      metrics_(metrics) {
     for (const auto& source : sources()) traffic_.follow(source.kind, source.resource);
     thread_ = std::thread([this] { run(); });
 }
@@ -77,9 +78,7 @@ void SchedulerRun::run() {
         if (traffic_.stopping() && traffic_.under_way() == 0) return;
         const bool synced = traffic_.synced();
         if (synced && !traffic_.stopping() && traffic_.under_way() < kMostUnderWay) {
-            auto plans = scheduler_.step(clock_.now(), clock_.wall(), kDecisionsPerRound);
-            busy = busy || !plans.empty();
-            carry_out(std::move(plans));
+            busy = decide() || busy;
         }
         if (busy) continue;
         base::Duration most = kLongestWait;
@@ -88,6 +87,15 @@ void SchedulerRun::run() {
         }
         traffic_.wait(most);
     }
+}
+
+bool SchedulerRun::decide() {
+    const auto since = clock_.now();
+    auto plans = scheduler_.step(since, clock_.wall(), kDecisionsPerRound);
+    metrics_.round(scheduler_, clock_.now() - since);
+    const bool any = !plans.empty();
+    carry_out(std::move(plans), since);
+    return any;
 }
 
 // A broken object harms itself only: it is logged, and whatever was held for it before stays held.
@@ -136,15 +144,33 @@ void SchedulerRun::apply_supporting(const std::string& kind, JsonView view, bool
     scheduler_.happened(kind == "Namespace" ? sched::Change::Namespace : sched::Change::Volume, clock_.now());
 }
 
-void SchedulerRun::carry_out(std::vector<sched::Plan> plans) {
+void SchedulerRun::carry_out(std::vector<sched::Plan> plans, base::Instant since) {
+    metrics_.planned(plans);
     for (auto& plan : plans) {
         auto request = request_for(plan, clock_.wall());
-        traffic_.send(std::move(request), std::move(plan));
+        Sent sent{std::move(plan), {}, 0, since};
+        if (const auto* bind = std::get_if<sched::BindPod>(&sent.plan)) {
+            const model::Pod* pod = scheduler_.pending_pod(bind->uid);
+            if (pod != nullptr) sent.profile = pod->spec->scheduler_name;
+            sent.attempts = scheduler_.attempts(bind->uid);
+        }
+        traffic_.send(std::move(request), std::move(sent));
+    }
+}
+
+void SchedulerRun::count(const Sent& sent, sched::Outcome outcome) {
+    if (!std::holds_alternative<sched::BindPod>(sent.plan)) return;
+    const auto took = clock_.now() - sent.since;
+    if (outcome == sched::Outcome::Done) {
+        metrics_.bound(sent.profile, took, sent.attempts);
+    } else {
+        metrics_.failed(sent.profile, took);
     }
 }
 
 bool SchedulerRun::take_answers() {
-    return traffic_.answers([this](const sched::Plan& plan, const Result<link::Reply>& reply) {
+    return traffic_.answers([this](const Sent& sent, const Result<link::Reply>& reply) {
+        const sched::Plan& plan = sent.plan;
         const auto outcome = outcome_of(plan, reply);
         if (const auto* read = std::get_if<sched::ReadPod>(&plan); read && reply) {
             if (reply->code == 404) scheduler_.remove_pod(read->uid, clock_.now());
@@ -154,9 +180,10 @@ bool SchedulerRun::take_answers() {
                       {link::FeedEvent::Type::Put, std::make_shared<const std::string>(reply->body), reply->revision});
             }
         }
+        count(sent, outcome);
         record(recorder_, plan, outcome, clock_.wall());
         auto further = scheduler_.outcome(plan, outcome, clock_.now());
-        if (!traffic_.stopping()) carry_out(std::move(further));
+        if (!traffic_.stopping()) carry_out(std::move(further), clock_.now());
     });
 }
 

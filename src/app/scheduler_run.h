@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "app/scheduler_metrics.h"
 #include "base/clock.h"
 #include "link/recorder.h"
 #include "link/server.h"
@@ -17,7 +18,9 @@ namespace berth::app {
 // stops it.
 class SchedulerRun {
 public:
-    SchedulerRun(std::unique_ptr<link::Server> server, sched::Scheduler::Profiles profiles, const base::Clock& clock);
+    // The metrics must outlive it.
+    SchedulerRun(std::unique_ptr<link::Server> server, sched::Scheduler::Profiles profiles, const base::Clock& clock,
+                 base::Metrics& metrics);
     ~SchedulerRun();
     SchedulerRun(const SchedulerRun&) = delete;
     SchedulerRun& operator=(const SchedulerRun&) = delete;
@@ -25,16 +28,27 @@ public:
     bool synced() const { return traffic_.synced(); }
 
 private:
+    // What was sent, and for a bind: whose it was, at which attempt, and when its round of decisions began.
+    struct Sent {
+        sched::Plan plan;
+        std::string profile;
+        int attempts = 0;
+        base::Instant since;
+    };
+
     void run();
+    bool decide();
     bool take_answers();
     void apply(const std::string& kind, const link::FeedEvent& event);
     void apply_supporting(const std::string& kind, JsonView view, bool gone);
-    void carry_out(std::vector<sched::Plan> plans);
+    void carry_out(std::vector<sched::Plan> plans, base::Instant since);
+    void count(const Sent& sent, sched::Outcome outcome);
 
-    link::Traffic<sched::Plan> traffic_;
+    link::Traffic<Sent> traffic_;
     const base::Clock& clock_;
     sched::Scheduler scheduler_;
     link::Recorder recorder_;
+    SchedulerMetrics metrics_;
     std::thread thread_;
 };
 

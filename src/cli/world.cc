@@ -168,9 +168,18 @@ void World::resolve_classes() {
     }
 }
 
-std::vector<Outcome> World::settle() {
+void World::prepare() {
     reconcile();
     resolve_classes();
+}
+
+sched::Preemption World::would_preempt(const sched::Ask& ask, const sched::Strikes& strikes) {
+    if (!preempts_) return {};
+    return sched::preempt(ask, ledger_, sched::default_profile(), strikes, {}, costs_);
+}
+
+std::vector<Outcome> World::settle() {
+    prepare();
     std::vector<Outcome> outcomes;
     for (const auto& broken : broken_) {
         Outcome outcome;
@@ -229,8 +238,7 @@ void World::place(const model::Pod& pod, const sched::Decision& decision, Outcom
 // Victims are gone for the next decisions, and the pod is where they were.
 void World::make_room(const model::Pod& pod, const sched::Verdict& verdict, Outcome& outcome) {
     if (!preempts_) return;
-    const auto found =
-        sched::preempt(sched::ask_for(pod, ledger_), ledger_, sched::default_profile(), verdict.strikes, {}, costs_);
+    const auto found = would_preempt(sched::ask_for(pod, ledger_), verdict.strikes);
     if (!found.victims) {
         outcome.message += " " + found.message;
         return;
@@ -281,6 +289,23 @@ std::vector<Holding> World::holdings() const {
             {name, object->phase, object->node, object->allocatable, object->allocated, object->current_owners});
     }
     return out;
+}
+
+const model::Pod* World::pod(std::string_view ns, std::string_view name) const {
+    const auto found = pods_.find(fmt::format("{}/{}", ns, name));
+    return found == pods_.end() ? nullptr : &found->second;
+}
+
+std::shared_ptr<const model::Reservation> World::reservation(std::string_view name) const {
+    const auto found = reservations_.find(name);
+    return found == reservations_.end() ? nullptr : found->second;
+}
+
+std::string World::fault_of(bool is_reservation, std::string_view ns, std::string_view name) const {
+    for (const auto& broken : broken_) {
+        if (broken.is_reservation == is_reservation && broken.ns == ns && broken.name == name) return broken.error;
+    }
+    return {};
 }
 
 const ledger::PodEntry* World::find_pod(std::string_view ns, std::string_view name) const {

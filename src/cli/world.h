@@ -59,10 +59,21 @@ public:
 
     std::vector<Outcome> settle();
 
+    // What the controllers would have written by now; settle() begins with it.
+    void prepare();
+    // Whom the ask would evict. Nothing changes.
+    sched::Preemption would_preempt(const sched::Ask& ask, const sched::Strikes& strikes);
+
     std::vector<Holding> holdings() const;
     // Where a pod is, and which reservation it draws from; nullptr: unknown or pending.
     const ledger::PodEntry* find_pod(std::string_view ns, std::string_view name) const;
     const ledger::Ledger& ledger() const { return ledger_; }
+    // As they were put in, or placed since; nullptr: there is none.
+    const model::Pod* pod(std::string_view ns, std::string_view name) const;
+    std::shared_ptr<const model::Reservation> reservation(std::string_view name) const;
+    const std::map<std::string, model::Pod, std::less<>>& pods() const { return pods_; }
+    // What cannot be read of an object; empty: nothing.
+    std::string fault_of(bool is_reservation, std::string_view ns, std::string_view name) const;
 
 private:
     struct Broken {

@@ -154,7 +154,6 @@ void Scheduler::forget(std::string_view uid, base::Instant now) {
     const auto pending = pods_.find(uid);
     if (pending != pods_.end()) follow_nomination(pending->second, "", now);
     queue_.failed(uid, now);
-    ++counts_.errors;
 }
 
 // Soon again, unless it is being bound.
@@ -177,7 +176,6 @@ std::vector<Plan> Scheduler::went(const EvictPod& evict, Outcome outcome, base::
 
 std::vector<Plan> Scheduler::outcome(const Plan& plan, Outcome outcome, base::Instant now) {
     if (const auto* bind = std::get_if<BindPod>(&plan)) {
-        if (outcome == Outcome::Done) ++counts_.scheduled;
         if (outcome == Outcome::Refused) forget(bind->uid, now);
         if (outcome == Outcome::Unknown) return {ReadPod{bind->uid, bind->ns, bind->name}};
     }
@@ -195,7 +193,6 @@ std::vector<Plan> Scheduler::outcome(const Plan& plan, Outcome outcome, base::In
         if (const auto pending = pods_.find(refuse->uid); pending != pods_.end()) pending->second.told.clear();
     }
     if (const auto* write = std::get_if<WriteReservation>(&plan); write && write->placed) {
-        if (outcome == Outcome::Done) ++counts_.scheduled;
         if (outcome != Outcome::Done) forget(write->uid, now);
         return placed_room(*write, outcome);
     }

@@ -19,11 +19,8 @@
 namespace berth::sched {
 
 struct SchedulerCounts {
-    uint64_t scheduled = 0;
-    uint64_t unschedulable = 0;
-    uint64_t errors = 0;
+    std::map<std::string, uint64_t, std::less<>> unschedulable;  // decisions that found no node, by profile
     uint64_t preemptions = 0;
-    uint64_t victims = 0;
 };
 
 struct SchedulerOptions {
@@ -62,6 +59,8 @@ public:
     void happened(Change change, base::Instant now) { queue_.happened(change, now); }
     Queue::Sizes queue_sizes() const { return queue_.sizes(); }
     const SchedulerCounts& counts() const { return counts_; }
+    // How often a pending pod was tried.
+    int attempts(std::string_view uid) const { return queue_.attempts(uid); }
     const model::Pod* pending_pod(std::string_view uid) const;
 
 private:

@@ -63,7 +63,7 @@ void Scheduler::decide_for(PendingPod& pending, base::Instant now, std::vector<P
 void Scheduler::refuse(PendingPod& pending, const Ask& ask, const Strikes& strikes, base::Instant now,
                        std::vector<Plan>& plans) {
     const model::Pod& pod = pending.pod;
-    ++counts_.unschedulable;
+    ++counts_.unschedulable[pod.spec->scheduler_name];
     queue_.unschedulable(pod.meta.uid, refusing_plugins(strikes), now);
     RefusePod refusal{pod.meta.uid, pod.meta.ns, pod.meta.name, ask.fault};
     std::vector<Plan> further;
@@ -127,7 +127,6 @@ std::vector<Plan> Scheduler::evict(std::vector<EvictPod> evictions) {
     for (auto& victim : evictions) {
         const PodIndex index = ledger_.find_pod(victim.uid);
         if (index == ledger::kNone || ledger_.pod(index).terminating) continue;
-        ++counts_.victims;
         evictions_.begin(victim.by, victim.uid);
         plans.emplace_back(std::move(victim));
     }
@@ -142,7 +141,7 @@ void Scheduler::decide_for(PendingReservation& pending, base::Instant now, base:
     const Decision decision = decide_reservation(object, ledger_, profiles_.begin()->second, nominated_);
     const Row row = decision.verdict.chosen;
     if (row == ledger::kNoRow) {
-        ++counts_.unschedulable;
+        ++counts_.unschedulable[profiles_.begin()->first];
         if (!room_for.empty()) give_up_room(object, plans);
         queue_.unschedulable(object.meta.uid, refusing_plugins(decision.verdict.strikes), now);
         std::string message = diagnosis(decision.verdict.strikes, ledger_);

@@ -47,11 +47,11 @@ class Attached:
         return self.process.returncode, errors
 
 
-def create_pods(server, prefix, count):
+def create_pods(server, prefix, count, cpu="50m"):
     for i in range(count):
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"{prefix}-{i}"},
                "spec": {"schedulerName": "berth", "containers": [
-                   {"name": "c", "image": "x", "resources": {"requests": {"cpu": "50m"}}}]}}
+                   {"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu}}}]}}
         code, answer = server.ask("POST", PODS, pod)
         check(code == 201, f"pod {prefix}-{i}: {answer}")
 
@@ -91,7 +91,11 @@ def binds_pods_and_answers(server, port):
     create_pods(server, "plain", 20)
     until("20 pods are bound", lambda: bound(server, "plain") == 20)
     code, text = plain(f"{port}/metrics")
-    check(code == 200 and "process_resident_memory_bytes" in text, "metrics: " + text)
+    for line in ('scheduler_schedule_attempts_total{result="scheduled",profile="berth"} 20',
+                 'scheduler_scheduling_attempt_duration_seconds_count{result="scheduled",profile="berth"} 20',
+                 'scheduler_pod_scheduling_attempts_bucket{le="1"} 20', 'scheduler_pending_pods{queue="active"} 0',
+                 'leader_election_master_status{name="berth-scheduler"} 1', "process_resident_memory_bytes "):
+        check(code == 200 and line in text, line + " is not in: " + text)
     check(plain(f"{port}/healthz") == (200, "ok") and plain(f"{port}/livez")[0] == 200, "healthz")
     check(plain(f"{port}/other")[0] == 404, "an unknown path")
     reservation = {
@@ -106,6 +110,20 @@ def binds_pods_and_answers(server, port):
     for attached in (scheduler, controllers):
         code, errors = attached.end(signal.SIGTERM)
         check(code == 0, f"SIGTERM gave {code}: {errors}")
+
+
+def whole_process_counts_too(berth):
+    server = Server(berth, "--in-memory", command="up")
+    try:
+        create_pods(server, "up", 3)
+        create_pods(server, "big", 1, "1000")
+        until("3 pods are bound", lambda: bound(server, "up") == 3)
+        for line in ('scheduler_schedule_attempts_total{result="scheduled",profile="berth"} 3',
+                     'scheduler_schedule_attempts_total{result="unschedulable",profile="berth"} ',
+                     'scheduler_pending_pods{queue="unschedulable"} 1'):
+            until(line, lambda: line in server.ask("GET", "/metrics")[1])
+    finally:
+        server.stop()
 
 
 def next_one_takes_over(server):
@@ -170,6 +188,7 @@ def says_what_is_wrong(berth):
 def main():
     berth = sys.argv[1]
     says_what_is_wrong(berth)
+    whole_process_counts_too(berth)
     flags = ["--no-scheduler", "--controllers=-reservation"]
     server = Server(berth, *flags, command="up")
     try:
@@ -179,7 +198,7 @@ def main():
         server_comes_back(server, *flags)
     finally:
         server.stop()
-    print("4 passed, 0 failed")
+    print("6 passed, 0 failed")
 
 
 main()

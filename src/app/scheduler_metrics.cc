@@ -1,0 +1,83 @@
+#include "app/scheduler_metrics.h"
+
+#include <array>
+
+namespace berth::app {
+namespace {
+
+// From 1 ms, each twice the one before; the bounds of kube-scheduler.
+constexpr std::array<double, 15> kSeconds{0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128,
+                                          0.256, 0.512, 1.024, 2.048, 4.096, 8.192, 16.384};
+constexpr std::array<double, 5> kAttempts{1, 2, 4, 8, 16};
+constexpr std::array<double, 7> kVictims{1, 2, 4, 8, 16, 32, 64};
+constexpr std::string_view kPending = "scheduler_pending_pods";
+constexpr std::string_view kPendingHelp = "Pods that wait for a decision, by queue.";
+
+}  // namespace
+
+SchedulerMetrics::SchedulerMetrics(base::Metrics& metrics)
+    : metrics_(metrics),
+      attempts_(
+          metrics.histogram("scheduler_pod_scheduling_attempts", "Attempts until a pod was bound.", {}, kAttempts)),
+      active_(metrics.gauge(kPending, kPendingHelp, {{"queue", "active"}})),
+      backoff_(metrics.gauge(kPending, kPendingHelp, {{"queue", "backoff"}})),
+      unschedulable_(metrics.gauge(kPending, kPendingHelp, {{"queue", "unschedulable"}})),
+      gated_(metrics.gauge(kPending, kPendingHelp, {{"queue", "gated"}})),
+      preemptions_(metrics.counter("scheduler_preemption_attempts_total", "Decisions to make room for a pod.")),
+      victims_(metrics.histogram("scheduler_preemption_victims", "Pods that had to go for one.", {}, kVictims)) {}
+
+SchedulerMetrics::Result& SchedulerMetrics::result(const std::string& result, const std::string& profile) {
+    const auto found = results_.find({result, profile});
+    if (found != results_.end()) return found->second;
+    const base::Metrics::Labels labels{{"result", result}, {"profile", profile}};
+    return results_
+        .emplace(
+            std::pair(result, profile),
+            Result{metrics_.counter("scheduler_schedule_attempts_total", "Attempts by result.", labels),
+                   metrics_.histogram("scheduler_scheduling_attempt_duration_seconds",
+                                      "From the decision to the bind's answer, or to the refusal.", labels, kSeconds)})
+        .first->second;
+}
+
+void SchedulerMetrics::bound(const std::string& profile, base::Duration took, int attempts) {
+    Result& of = result("scheduled", profile);
+    of.attempts.add();
+    of.duration.observe(std::chrono::duration<double>(took).count());
+    attempts_.observe(attempts);
+}
+
+void SchedulerMetrics::failed(const std::string& profile, base::Duration took) {
+    Result& of = result("error", profile);
+    of.attempts.add();
+    of.duration.observe(std::chrono::duration<double>(took).count());
+}
+
+void SchedulerMetrics::round(const sched::Scheduler& scheduler, base::Duration took) {
+    const auto sizes = scheduler.queue_sizes();
+    active_.set(static_cast<double>(sizes.active));
+    backoff_.set(static_cast<double>(sizes.backoff));
+    unschedulable_.set(static_cast<double>(sizes.unschedulable));
+    gated_.set(static_cast<double>(sizes.gated));
+    const auto& counts = scheduler.counts();
+    for (const auto& [profile, count] : counts.unschedulable) {
+        uint64_t& before = before_.unschedulable[profile];
+        for (; before < count; ++before) {
+            Result& of = result("unschedulable", profile);
+            of.attempts.add();
+            of.duration.observe(std::chrono::duration<double>(took).count());
+        }
+    }
+    preemptions_.add(counts.preemptions - before_.preemptions);
+    before_ = counts;
+}
+
+void SchedulerMetrics::planned(const std::vector<sched::Plan>& plans) {
+    std::map<std::string_view, int> victims;
+    for (const auto& plan : plans) {
+        const auto* evict = std::get_if<sched::EvictPod>(&plan);
+        if (evict && evict->step == sched::EvictPod::Step::Mark) ++victims[evict->by];
+    }
+    for (const auto& [preemptor, count] : victims) victims_.observe(count);
+}
+
+}  // namespace berth::app

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "sched/scheduler.h"
+
+namespace berth::app {
+
+// The scheduler's numbers under kube-scheduler's names, so that its dashboards and alerts work. The scheduler's thread.
+class SchedulerMetrics {
+public:
+    explicit SchedulerMetrics(base::Metrics& metrics);
+
+    // A bind was answered: since its round began that long ago, at the pod's n-th attempt.
+    void bound(const std::string& profile, base::Duration took, int attempts);
+    // It was refused, or nobody knows.
+    void failed(const std::string& profile, base::Duration took);
+    // After a round of decisions: what was refused in it, and who waits now.
+    void round(const sched::Scheduler& scheduler, base::Duration took);
+    // Counts those who must go.
+    void planned(const std::vector<sched::Plan>& plans);
+
+private:
+    struct Result {
+        base::Counter& attempts;
+        base::Histogram& duration;
+    };
+    Result& result(const std::string& result, const std::string& profile);
+
+    base::Metrics& metrics_;
+    std::map<std::pair<std::string, std::string>, Result> results_;
+    base::Histogram& attempts_;
+    base::Gauge& active_;
+    base::Gauge& backoff_;
+    base::Gauge& unschedulable_;
+    base::Gauge& gated_;
+    base::Counter& preemptions_;
+    base::Histogram& victims_;
+    sched::SchedulerCounts before_;
+};
+
+}  // namespace berth::app

@@ -1,0 +1,296 @@
+#include "cli/explanation.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "model/reservation_status.h"
+#include "model/times.h"
+#include "sched/preempt.h"
+
+namespace berth::cli {
+namespace {
+
+using ledger::Ledger;
+using ledger::Row;
+using model::ResourceId;
+
+constexpr size_t kNearest = 5;
+
+// What the row has for the ask: what is free, and what the best of its reservations would give.
+int64_t within_reach(const sched::Ask& ask, const Ledger& ledger, Row row, ResourceId id) {
+    int64_t credit = 0;
+    if (const auto* found = ask.credit(row)) {
+        for (const auto& offer : found->offers) credit = std::max(credit, offer.remaining(ledger, id));
+    }
+    return ledger.free(row, id) + credit;
+}
+
+// The largest part of the node that is missing, over the resources; 0 when nothing is.
+double shortage_share(const sched::Ask& ask, const Ledger& ledger, Row row) {
+    double share = 0;
+    ask.spec->requests.for_each([&](ResourceId id, int64_t amount) {
+        const int64_t lacks = amount - within_reach(ask, ledger, row, id);
+        const auto* column = ledger.column(id);
+        const int64_t whole = column == nullptr ? 0 : column->allocatable[row];
+        if (lacks > 0)
+            share = std::max(share, static_cast<double>(lacks) / static_cast<double>(std::max<int64_t>(whole, 1)));
+    });
+    return share;
+}
+
+void lacking(const sched::Ask& ask, const Ledger& ledger, Row row, std::vector<std::string>& changes) {
+    ask.spec->requests.for_each([&](ResourceId id, int64_t amount) {
+        const int64_t has = within_reach(ask, ledger, row, id);
+        if (amount <= has) return;
+        if (id == model::kPods) {
+            changes.emplace_back("one pod fewer on it");
+            return;
+        }
+        const auto* column = ledger.column(id);
+        const int64_t whole = column == nullptr ? 0 : column->allocatable[row];
+        const auto text = [&](int64_t value) { return model::quantity_text(id, value); };
+        if (amount > whole) {
+            changes.push_back(fmt::format("a smaller request: {} {} is more than the node's {}", text(amount),
+                                          model::resource_name(id), text(whole)));
+        } else {
+            changes.push_back(fmt::format("{} more {} (wants {}, {} free)", text(amount - has),
+                                          model::resource_name(id), text(amount), text(std::max<int64_t>(has, 0))));
+        }
+    });
+}
+
+void untolerated(const sched::Ask& ask, const model::Node& node, std::vector<std::string>& changes) {
+    for (const auto& taint : node.taints) {
+        if (taint.effect == "PreferNoSchedule" || model::tolerates(ask.spec->tolerations, taint)) continue;
+        changes.push_back(fmt::format("a toleration of {}{}{}:{}", taint.key, taint.value.empty() ? "" : "=",
+                                      taint.value, taint.effect));
+    }
+}
+
+void unlabelled(const sched::Ask& ask, const model::Node& node, std::vector<std::string>& changes) {
+    const size_t before = changes.size();
+    for (const auto& [key, value] : ask.spec->node_selector) {
+        const auto* has = node.meta.labels.find(key);
+        if (has == nullptr || *has != value) changes.push_back(fmt::format("the label {}={}", key, value));
+    }
+    if (changes.size() == before) changes.emplace_back("labels that the required node affinity asks for");
+}
+
+std::vector<std::string> changes_for(const sched::Ask& ask, const Ledger& ledger, Row row,
+                                     const std::vector<Explanation::Block>& blocks) {
+    std::vector<std::string> out;
+    for (const auto& block : blocks) {
+        const size_t before = out.size();
+        if (block.filter == "NodeResourcesFit") lacking(ask, ledger, row, out);
+        if (block.filter == "TaintToleration") untolerated(ask, ledger.node(row), out);
+        if (block.filter == "NodeAffinity") unlabelled(ask, ledger.node(row), out);
+        if (block.filter == "NodeUnschedulable") out.push_back(fmt::format("kubectl uncordon {}", ledger.name(row)));
+        if (out.size() == before) out.insert(out.end(), block.reasons.begin(), block.reasons.end());
+    }
+    return out;
+}
+
+// Asks every filter, both in turn (how many nodes each leaves) and alone (everything that stands in the way of a node).
+void walk_filters(const sched::Ask& ask, const Ledger& ledger, Explanation& out) {
+    const Row end = static_cast<Row>(ledger.rows());
+    sched::Strikes in_turn(ledger, 0, end);
+    for (Row row = 0; row < end; ++row) {
+        if (ledger.alive(row)) out.nodes[std::string(ledger.name(row))];
+    }
+    for (const auto& filter : sched::default_profile().filters) {
+        const size_t in = in_turn.open_rows().size();
+        filter->strike(ask, ledger, in_turn);
+        out.steps.push_back({std::string(filter->name()), in, in_turn.open_rows().size()});
+        sched::Strikes alone(ledger, 0, end);
+        filter->strike(ask, ledger, alone);
+        for (Row row = 0; row < end; ++row) {
+            if (!ledger.alive(row)) continue;
+            const auto* refusal = alone.why(row);
+            if (refusal == nullptr) continue;
+            auto& blocks = out.nodes[std::string(ledger.name(row))];
+            // Two parts of one plugin may both refuse.
+            if (blocks.empty() || blocks.back().filter != refusal->plugin)
+                blocks.push_back({std::string(refusal->plugin), refusal->reasons});
+        }
+    }
+}
+
+void find_nearest(const sched::Ask& ask, const Ledger& ledger, Explanation& out) {
+    std::vector<std::tuple<size_t, double, std::string>> ranked;
+    for (const auto& [name, blocks] : out.nodes) {
+        if (blocks.empty()) continue;
+        ranked.emplace_back(blocks.size(), shortage_share(ask, ledger, ledger.row_of(name)), name);
+    }
+    const size_t shown = std::min(kNearest, ranked.size());
+    std::partial_sort(ranked.begin(), ranked.begin() + static_cast<long>(shown), ranked.end());
+    for (size_t i = 0; i < shown; ++i) {
+        const auto& name = std::get<2>(ranked[i]);
+        out.nearest.push_back({name, changes_for(ask, ledger, ledger.row_of(name), out.nodes[name])});
+    }
+}
+
+void fill_verdict(const sched::Ask& ask, const sched::Verdict& verdict, const Ledger& ledger, Explanation& out) {
+    walk_filters(ask, ledger, out);
+    for (size_t i = 0; i < verdict.feasible.size(); ++i) {
+        out.scores[std::string(ledger.name(verdict.feasible[i]))] = verdict.scores[i];
+    }
+    if (verdict.chosen == ledger::kNoRow) {
+        out.summary = sched::diagnosis(verdict.strikes, ledger);
+        find_nearest(ask, ledger, out);
+    } else {
+        out.node = ledger.name(verdict.chosen);
+    }
+}
+
+std::string held(const Ledger& ledger, ledger::ReservationIndex index) {
+    const auto& entry = ledger.reservation(index);
+    std::string text(model::name_of(entry.object->phase));
+    if (!entry.object->node.empty()) text += " on " + entry.object->node;
+    if (entry.live) {
+        auto left = ledger.remaining(index);
+        left.erase(model::kPods);
+        text += fmt::format(", {} left", left.empty() ? "nothing" : left.text());
+    }
+    return text;
+}
+
+// Every reservation whose owners name the pod, whatever its phase: "why does it not use mine?" is the usual question.
+void find_owned(const model::Pod& pod, const Ledger& ledger, Explanation& out) {
+    for (const auto& [uid, index] : ledger.reservations()) {
+        const auto& object = *ledger.reservation(index).object;
+        const bool owns = std::any_of(object.owners.begin(), object.owners.end(),
+                                      [&](const auto& owner) { return model::matches(owner, pod); });
+        if (owns) out.matches.push_back({object.meta.name, held(ledger, index)});
+    }
+    std::sort(out.matches.begin(), out.matches.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+}
+
+// Pods that draw from it, and pending ones that may.
+void find_owners(const World& world, const model::Reservation& object, ledger::ReservationIndex index,
+                 Explanation& out) {
+    const auto& ledger = world.ledger();
+    if (index != ledger::kNone) {
+        for (const auto at : ledger.owners_of(index)) {
+            const auto& pod = ledger.pod(at);
+            auto drawn = ledger.drawn(at, index);
+            drawn.erase(model::kPods);
+            out.matches.push_back(
+                {fmt::format("{}/{}", pod.ns(), pod.name.view()), fmt::format("draws {}", drawn.text())});
+        }
+    }
+    for (const auto& [key, pod] : world.pods()) {
+        if (!pod.node.empty() || pod.terminal()) continue;
+        const bool owns = std::any_of(object.owners.begin(), object.owners.end(),
+                                      [&](const auto& owner) { return model::matches(owner, pod); });
+        if (owns) out.matches.push_back({key, "pending"});
+    }
+}
+
+void tell_bound(const World& world, const model::Pod& pod, Explanation& out) {
+    out.state = "Bound";
+    out.node = pod.node;
+    out.summary = fmt::format("it is bound to {}", pod.node);
+    const auto* entry = world.find_pod(pod.meta.ns, pod.meta.name);
+    if (entry == nullptr) {
+        out.summary += pod.terminal() ? " and has ended" : "";
+        return;
+    }
+    if (entry->row == ledger::kNoRow) out.summary += ", a node that does not exist";
+    std::vector<std::string> from;
+    for (const auto& charge : entry->charges)
+        from.push_back(world.ledger().reservation(charge.reservation).object->meta.name);
+    if (!from.empty()) out.summary += fmt::format(", drawing from {}", fmt::join(from, ", "));
+}
+
+void consider_preemption(World& world, const sched::Ask& ask, const sched::Strikes& strikes, Explanation& out) {
+    const auto found = world.would_preempt(ask, strikes);
+    if (!found.victims) {
+        if (!found.message.empty()) out.summary += " " + found.message;
+        return;
+    }
+    out.node = world.ledger().name(found.victims->row);
+    for (const auto index : found.victims->pods) {
+        const auto& victim = world.ledger().pod(index);
+        out.victims.push_back(fmt::format("{}/{}", victim.ns(), victim.name.view()));
+    }
+}
+
+}  // namespace
+
+Result<Explanation> explain_pod(World& world, const std::string& ns, const std::string& name) {
+    world.prepare();
+    Explanation out;
+    out.ns = ns;
+    out.name = name;
+    if (auto fault = world.fault_of(false, ns, name); !fault.empty()) {
+        out.state = "Broken";
+        out.summary = std::move(fault);
+        return out;
+    }
+    const model::Pod* pod = world.pod(ns, name);
+    if (pod == nullptr) return base::not_found(fmt::format("pods \"{}\" not found in namespace \"{}\"", name, ns));
+    find_owned(*pod, world.ledger(), out);
+    if (!pod->node.empty()) {
+        tell_bound(world, *pod, out);
+        return out;
+    }
+    if (!pod->gates.empty()) {
+        out.state = "Gated";
+        out.summary = fmt::format("it waits until its scheduling gates are removed: {}", fmt::join(pod->gates, ", "));
+        return out;
+    }
+    out.state = "Pending";
+    const sched::Ask ask = sched::ask_for(*pod, world.ledger());
+    if (!ask.fault.empty()) {
+        out.summary = ask.fault;
+        return out;
+    }
+    const auto decision = sched::decide_pod(*pod, world.ledger(), sched::default_profile());
+    fill_verdict(ask, decision.verdict, world.ledger(), out);
+    if (decision.verdict.chosen == ledger::kNoRow) {
+        consider_preemption(world, ask, decision.verdict.strikes, out);
+    } else {
+        out.summary =
+            fmt::format("it fits: its turn has not come, or nobody schedules for \"{}\"", pod->spec->scheduler_name);
+    }
+    return out;
+}
+
+Result<Explanation> explain_reservation(World& world, const std::string& name) {
+    world.prepare();
+    Explanation out;
+    out.is_reservation = true;
+    out.name = name;
+    if (auto fault = world.fault_of(true, "", name); !fault.empty()) {
+        out.state = "Broken";
+        out.summary = std::move(fault);
+        return out;
+    }
+    const auto object = world.reservation(name);
+    if (object == nullptr) return base::not_found(fmt::format("reservations \"{}\" not found", name));
+    out.state = model::name_of(object->phase);
+    out.node = object->node;
+    const auto index = world.ledger().find_reservation(object->meta.uid);
+    find_owners(world, *object, index, out);
+    if (object->phase == model::ReservationPhase::Pending) {
+        const auto decision = sched::decide_reservation(*object, world.ledger(), sched::default_profile());
+        fill_verdict(sched::ask_for(*object), decision.verdict, world.ledger(), out);
+        if (!out.node.empty()) {
+            out.summary = decision.waiting ? fmt::format("it would wait on {} until there is room", out.node)
+                                           : std::string("it fits: its turn has not come");
+        }
+        return out;
+    }
+    const auto* ready = model::find_condition(*object, "Ready");
+    out.summary = index == ledger::kNone ? out.state : held(world.ledger(), index);
+    if (ready != nullptr && !ready->message.empty()) out.summary += ": " + ready->message;
+    if (const auto end = object->end(); end && object->live()) {
+        out.summary += fmt::format("; it ends at {}", model::time_text(*end));
+    }
+    return out;
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cli/world.h"
+
+namespace berth::cli {
+
+// Why a pod or reservation is where it is, or is nowhere.
+struct Explanation {
+    struct Step {  // one filter, in the order in which they are asked
+        std::string filter;
+        size_t in = 0;
+        size_t out = 0;
+    };
+    struct Block {  // a filter that refuses a node, also when another refused it before
+        std::string filter;
+        std::vector<std::string> reasons;
+    };
+    struct Near {  // a node, and everything that would have to change there
+        std::string node;
+        std::vector<std::string> changes;
+    };
+    struct Match {  // a reservation that the pod owns, or a pod that owns the reservation
+        std::string name;
+        std::string state;
+    };
+
+    bool is_reservation = false;
+    std::string ns;
+    std::string name;
+    std::string state;    // "Pending", "Bound", "Gated"..., a reservation's phase
+    std::string summary;  // one sentence
+    std::string node;     // where it is, or where it would go now
+    std::vector<Step> steps;
+    std::map<std::string, std::vector<Block>> nodes;  // every node; without blocks it is feasible
+    std::map<std::string, int64_t> scores;            // of the feasible ones
+    std::vector<Near> nearest;                        // at most five, those that lack least
+    std::vector<std::string> victims;                 // whose eviction would open `node`
+    std::vector<Match> matches;
+};
+
+// The world is asked, not changed: the answer is for this object alone, as if it were its turn now.
+Result<Explanation> explain_pod(World& world, const std::string& ns, const std::string& name);
+Result<Explanation> explain_reservation(World& world, const std::string& name);
+
+Json explanation_document(const Explanation& explanation);
+std::string explanation_text(const Explanation& explanation);
+
+}  // namespace berth::cli

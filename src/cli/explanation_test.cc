@@ -1,0 +1,176 @@
+#include "cli/explanation.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "cli/dump.h"
+#include "cli/migrate.h"
+#include "cli/reserve.h"
+
+namespace berth::cli {
+namespace {
+
+World world_of(std::string_view yaml) {
+    World world(base::Time{1'794'780'000'000'000'000});
+    const auto objects = read_objects(yaml);
+    EXPECT_TRUE(objects) << objects.error().message;
+    for (const auto& object : *objects) EXPECT_TRUE(world.put(object));
+    return world;
+}
+
+constexpr std::string_view kCluster = R"(
+apiVersion: v1
+kind: Node
+metadata: {name: full, labels: {disk: ssd}}
+status: {allocatable: {cpu: "4", memory: 8Gi, pods: "10"}}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: small, labels: {disk: ssd}}
+status: {allocatable: {cpu: "1", memory: 8Gi, pods: "10"}}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: special}
+spec: {unschedulable: true, taints: [{key: only, value: gpu, effect: NoSchedule}]}
+status: {allocatable: {cpu: "4", memory: 8Gi, pods: "10"}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: busy, uid: b}
+spec: {nodeName: full, containers: [{name: c, resources: {requests: {cpu: 2500m}}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web, uid: w, labels: {app: web}}
+spec: {nodeSelector: {disk: ssd}, containers: [{name: c, resources: {requests: {cpu: "2"}}}]}
+)";
+
+TEST(Explain, SaysPerNodeWhyNotAndWhatWouldHelp) {
+    World world = world_of(kCluster);
+    const auto said = explain_pod(world, "default", "web");
+    ASSERT_TRUE(said);
+    EXPECT_EQ(said->state, "Pending");
+    EXPECT_TRUE(said->summary.starts_with("0/3 nodes are available: 1 node(s) were unschedulable, 2 Insufficient cpu."))
+        << said->summary;
+    ASSERT_EQ(said->nearest.size(), 3u);
+    EXPECT_EQ(said->nearest[0].node, "full");
+    EXPECT_EQ(said->nearest[0].changes, std::vector<std::string>{"500m more cpu (wants 2, 1500m free)"});
+    EXPECT_EQ(said->nearest[1].node, "small");
+    EXPECT_EQ(said->nearest[1].changes, std::vector<std::string>{"a smaller request: 2 cpu is more than the node's 1"});
+    const std::vector<std::string> special{"kubectl uncordon special", "a toleration of only=gpu:NoSchedule",
+                                           "the label disk=ssd"};
+    EXPECT_EQ(said->nearest[2].changes, special);
+    size_t left = 3;
+    for (const auto& step : said->steps) {
+        EXPECT_EQ(step.in, left);
+        left = step.out;
+    }
+    EXPECT_EQ(left, 0u);
+    EXPECT_EQ(said->nodes.at("special").size(), 3u);
+    const std::string text = explanation_text(*said);
+    EXPECT_NE(text.find("on full: 500m more cpu (wants 2, 1500m free)"), std::string::npos) << text;
+}
+
+TEST(Explain, TellsOfReservationsAndTheirOwners) {
+    World world = world_of(std::string(kCluster) + R"(
+---
+apiVersion: scheduling.koordinator.sh/v1alpha1
+kind: Reservation
+metadata: {name: kept, uid: r}
+spec:
+  owners: [{labelSelector: {matchLabels: {app: web}}}]
+  template: {spec: {containers: [{name: c, resources: {requests: {cpu: "1"}}}]}}
+status: {phase: Available, nodeName: full, allocatable: {cpu: "1"}}
+)");
+    const auto pod = explain_pod(world, "default", "web");
+    ASSERT_TRUE(pod);
+    ASSERT_EQ(pod->matches.size(), 1u);
+    EXPECT_EQ(pod->matches[0].state, "Available on full, {cpu: \"1\"} left");
+    EXPECT_EQ(pod->nearest[0].changes, std::vector<std::string>{"500m more cpu (wants 2, 1500m free)"});
+    const auto kept = explain_reservation(world, "kept");
+    ASSERT_TRUE(kept);
+    EXPECT_EQ(kept->state, "Available");
+    ASSERT_EQ(kept->matches.size(), 1u);
+    EXPECT_EQ(kept->matches[0].name, "default/web");
+    EXPECT_EQ(kept->matches[0].state, "pending");
+    EXPECT_FALSE(explain_reservation(world, "none"));
+}
+
+TEST(Explain, ABoundPodAndOneThatFits) {
+    World world = world_of(kCluster);
+    EXPECT_EQ(explain_pod(world, "default", "busy")->summary, "it is bound to full");
+    world.remove("Pod", "default", "busy");
+    const auto fits = explain_pod(world, "default", "web");
+    EXPECT_EQ(fits->node, "full");
+    EXPECT_EQ(fits->scores.size(), 1u);
+    EXPECT_TRUE(fits->nearest.empty());
+    const auto none = explain_pod(world, "default", "nobody");
+    ASSERT_FALSE(none);
+    EXPECT_EQ(none.error().message, "pods \"nobody\" not found in namespace \"default\"");
+}
+
+TEST(Reserve, OnePerNodeOrSeveral) {
+    ReserveFlags flags;
+    flags.name = "batch";
+    flags.resources = {"cpu=2", "memory=4Gi"};
+    flags.owner_labels = {"job=night"};
+    flags.ttl = "1h";
+    const auto each = reservations_for(flags, {"n1", "n2"});
+    ASSERT_TRUE(each);
+    ASSERT_EQ(each->size(), 2u);
+    EXPECT_EQ(base::find_string((*each)[1], {"metadata", "name"}), "batch-n2");
+    EXPECT_EQ(base::find_string((*each)[1], {"spec", "template", "spec", "nodeName"}), "n2");
+    flags.count = 3;
+    EXPECT_EQ(reservations_for(flags, {})->size(), 3u);
+    flags.resources = {"cpu=many"};
+    EXPECT_NE(reservations_for(flags, {}).error().message.find("--resource cpu"), std::string::npos);
+    flags.resources = {"cpu=1"};
+    flags.owner_labels.clear();
+    EXPECT_EQ(reservations_for(flags, {}).error().message,
+              "for whom? Give --owner KEY=VALUE, --owner-pod or --owner-controller");
+}
+
+Json pod_of(std::string_view yaml) {
+    return read_objects(yaml)->front();
+}
+
+TEST(Migrate, ReservesElsewhereForTheController) {
+    const auto made = migration_of(pod_of(R"(
+apiVersion: v1
+kind: Pod
+metadata:
+  {name: web-1, namespace: shop, uid: 0123-45678, labels: {app: web},
+   ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web, uid: rs, controller: true}]}
+spec: {nodeName: n1, containers: [{name: c, image: i}]}
+)"),
+                                   60);
+    ASSERT_TRUE(made) << made.error().message;
+    EXPECT_EQ(base::find_string(*made, {"metadata", "name"}), "migrate-web-1-45678");
+    EXPECT_EQ(base::find(*made, {"spec", "template", "spec", "nodeName"}), nullptr);
+    const Json& owner = base::find(*made, {"spec", "owners"})->as_array().front();
+    EXPECT_EQ(base::find_string(owner, {"controller", "namespace"}), "shop");
+    EXPECT_EQ(base::find_string(owner, {"controller", "uid"}), "rs");
+    const Json& terms = *base::find(*made, {"spec", "template", "spec", "affinity", "nodeAffinity",
+                                            "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"});
+    EXPECT_EQ(base::to_text(terms),
+              R"([{"matchFields":[{"key":"metadata.name","operator":"NotIn","values":["n1"]}]}])");
+}
+
+TEST(Migrate, RefusesWhatNobodyWouldRecreate) {
+    const auto refused = [](std::string_view more, std::string_view spec = "{nodeName: n1}") {
+        return migration_of(
+                   pod_of(fmt::format("apiVersion: v1\nkind: Pod\nmetadata: {{name: p{}}}\nspec: {}\n", more, spec)),
+                   60)
+            .error()
+            .message;
+    };
+    EXPECT_EQ(refused(""), "pod \"p\" has no controller: nothing would recreate it");
+    EXPECT_EQ(refused("", "{}"), "pod \"p\" is not bound to a node: there is nothing to move");
+    EXPECT_EQ(refused(", ownerReferences: [{kind: DaemonSet, name: d, controller: true}]"),
+              "pod \"p\" belongs to its node: its DaemonSet would bring it back there");
+    EXPECT_EQ(refused(", deletionTimestamp: \"2026-01-01T00:00:00Z\""), "pod \"p\" is being deleted already");
+}
+
+}  // namespace
+}  // namespace berth::cli

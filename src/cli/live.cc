@@ -1,0 +1,91 @@
+#include "cli/live.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "link/connect.h"
+
+namespace berth::cli {
+namespace {
+
+struct Listed {
+    const char* kind;
+    const char* path;
+};
+
+// Nodes first, then what decides about pods, then what is placed.
+constexpr std::array kListed{
+    Listed{"Node", "/api/v1/nodes"},
+    Listed{"Namespace", "/api/v1/namespaces"},
+    Listed{"Service", "/api/v1/services"},
+    Listed{"ReplicationController", "/api/v1/replicationcontrollers"},
+    Listed{"ReplicaSet", "/apis/apps/v1/replicasets"},
+    Listed{"StatefulSet", "/apis/apps/v1/statefulsets"},
+    Listed{"PersistentVolume", "/api/v1/persistentvolumes"},
+    Listed{"PersistentVolumeClaim", "/api/v1/persistentvolumeclaims"},
+    Listed{"StorageClass", "/apis/storage.k8s.io/v1/storageclasses"},
+    Listed{"CSINode", "/apis/storage.k8s.io/v1/csinodes"},
+    Listed{"CSIDriver", "/apis/storage.k8s.io/v1/csidrivers"},
+    Listed{"CSIStorageCapacity", "/apis/storage.k8s.io/v1/csistoragecapacities"},
+    Listed{"VolumeAttachment", "/apis/storage.k8s.io/v1/volumeattachments"},
+    Listed{"PodDisruptionBudget", "/apis/policy/v1/poddisruptionbudgets"},
+    Listed{"PriorityClass", "/apis/scheduling.k8s.io/v1/priorityclasses"},
+    Listed{"Reservation", "/apis/scheduling.koordinator.sh/v1alpha1/reservations"},
+    Listed{"Pod", "/api/v1/pods"},
+};
+
+Error refused(const link::Reply& reply) {
+    const auto status = base::parse_json(reply.body);
+    std::string said(status ? base::find_string(*status, {"message"}) : std::string_view(reply.body));
+    if (said.empty()) said = fmt::format("the server answered {}", reply.code);
+    return {reply.code == 404 ? Reason::NotFound : Reason::BadRequest, std::move(said)};
+}
+
+// Page by page. A kind that the server does not have is no error: there are none of it.
+Status list_into(link::Server& server, const Listed& listed, World& world) {
+    std::string more;
+    do {
+        const auto reply = TRY(link::ask(
+            server, {"GET", fmt::format("{}?limit=500{}{}", listed.path, more.empty() ? "" : "&continue=", more)}));
+        if (reply.code == 404) return {};
+        if (!reply.ok()) return refused(reply);
+        Json page = TRY(base::parse_json(reply.body));
+        if (const Json* items = base::find(page, {"items"}); items != nullptr && items->is_array()) {
+            for (Json item : items->as_array()) {
+                item.as_object()["kind"] = listed.kind;
+                TRY(world.put(item));
+            }
+        }
+        more = base::find_string(page, {"metadata", "continue"});
+    } while (!more.empty());
+    return {};
+}
+
+}  // namespace
+
+void add_server_flags(CLI::App& app, ServerFlags& flags) {
+    app.add_option("--kubeconfig", flags.access.kubeconfig, "which server; default: $KUBECONFIG, then ~/.kube/config");
+    app.add_option("--context", flags.access.context, "of the kubeconfig; default: its current one");
+    app.add_option("-n,--namespace", flags.ns, "default: the context's");
+}
+
+Result<Connection> open_connection(const ServerFlags& flags) {
+    Connection out;
+    out.ns = flags.ns.empty() ? TRY(link::read_access(flags.access)).ns : flags.ns;
+    out.server = TRY(link::connect(flags.access));
+    return out;
+}
+
+Result<Json> ask_object(link::Server& server, link::Request request) {
+    const auto reply = TRY(link::ask(server, std::move(request)));
+    if (!reply.ok()) return refused(reply);
+    return base::parse_json(reply.body);
+}
+
+Status load_live(link::Server& server, World& world) {
+    for (const auto& listed : kListed) TRY(list_into(server, listed, world));
+    return {};
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "cli/world.h"
+#include "link/kubeconfig.h"
+#include "link/server.h"
+
+namespace CLI {
+class App;
+}
+
+namespace berth::cli {
+
+// Which server a command talks to, and in which namespace.
+struct ServerFlags {
+    link::AccessOptions access;
+    std::string ns;
+};
+void add_server_flags(CLI::App& app, ServerFlags& flags);
+
+struct Connection {
+    std::unique_ptr<link::Server> server;
+    std::string ns;  // of the flag, else of the kubeconfig's context
+};
+Result<Connection> open_connection(const ServerFlags& flags);
+
+// The object of a 2xx answer. An answer of another code is an Error in the server's words.
+Result<Json> ask_object(link::Server& server, link::Request request);
+
+// Everything that placement depends on, as the server has it now.
+Status load_live(link::Server& server, World& world);
+
+}  // namespace berth::cli

@@ -1,0 +1,244 @@
+#include "cli/reserve.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <set>
+
+#include "cli/command.h"
+#include "cli/live.h"
+#include "cli/until.h"
+#include "model/quantity.h"
+#include "model/resources.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::string_view kReservations = "/apis/scheduling.koordinator.sh/v1alpha1/reservations";
+
+struct Flags {
+    ReserveFlags reserve;
+    ServerFlags server;
+    bool per_node = false;
+    std::string nodes;  // a label selector
+    std::string output;
+    bool dry_run = false;
+    bool wait = false;
+    int timeout_s = 60;
+};
+
+Result<JsonObject> pairs(const std::vector<std::string>& given, std::string_view flag) {
+    JsonObject out;
+    for (const auto& text : given) {
+        const auto equals = text.find('=');
+        if (equals == std::string::npos || equals == 0) {
+            return base::bad_request(fmt::format("{}: \"{}\" is not key=value", flag, text));
+        }
+        out[text.substr(0, equals)] = text.substr(equals + 1);
+    }
+    return out;
+}
+
+Result<JsonObject> requests_of(const ReserveFlags& flags) {
+    JsonObject out = TRY(pairs(flags.resources, "--resource"));
+    for (const auto& [name, value] : out) {
+        if (auto read = model::Quantity::parse(std::string_view(value.as_string())); !read) {
+            return base::bad_request(fmt::format("--resource {}: {}", std::string_view(name), read.error().message));
+        }
+    }
+    if (out.empty()) return base::bad_request("nothing to reserve: give at least one --resource, e.g. -r cpu=4");
+    return out;
+}
+
+std::vector<std::string> split(const std::string& text) {
+    std::vector<std::string> out;
+    size_t at = 0;
+    for (size_t slash; (slash = text.find('/', at)) != std::string::npos; at = slash + 1) {
+        out.push_back(text.substr(at, slash - at));
+    }
+    out.push_back(text.substr(at));
+    return out;
+}
+
+Result<JsonArray> owners_of(const ReserveFlags& flags) {
+    JsonObject owner;
+    if (!flags.owner_labels.empty()) {
+        owner["labelSelector"] = JsonObject{{"matchLabels", TRY(pairs(flags.owner_labels, "--owner"))}};
+    }
+    if (!flags.owner_pod.empty()) {
+        const auto parts = split(flags.owner_pod);
+        if (parts.size() != 2) {
+            return base::bad_request(fmt::format("--owner-pod: \"{}\" is not NAMESPACE/NAME", flags.owner_pod));
+        }
+        owner["object"] = JsonObject{{"kind", "Pod"}, {"namespace", parts[0]}, {"name", parts[1]}};
+    }
+    if (!flags.owner_controller.empty()) {
+        const auto parts = split(flags.owner_controller);
+        if (parts.size() != 3) {
+            return base::bad_request(
+                fmt::format("--owner-controller: \"{}\" is not KIND/NAMESPACE/NAME", flags.owner_controller));
+        }
+        owner["controller"] = JsonObject{{"kind", parts[0]}, {"namespace", parts[1]}, {"name", parts[2]}};
+    }
+    if (owner.empty()) return base::bad_request("for whom? Give --owner KEY=VALUE, --owner-pod or --owner-controller");
+    return JsonArray{owner};
+}
+
+Result<JsonObject> spec_of(const ReserveFlags& flags) {
+    JsonObject pod{
+        {"containers", JsonArray{JsonObject{{"name", "reserved"},
+                                            {"image", "reserved"},
+                                            {"resources", JsonObject{{"requests", TRY(requests_of(flags))}}}}}}};
+    if (!flags.node_selector.empty()) pod["nodeSelector"] = TRY(pairs(flags.node_selector, "--node-selector"));
+    if (!flags.node.empty()) pod["nodeName"] = flags.node;
+    JsonObject spec{
+        {"owners", TRY(owners_of(flags))}, {"template", JsonObject{{"spec", pod}}}, {"allocateOnce", !flags.reusable}};
+    if (!flags.ttl.empty()) spec["ttl"] = flags.ttl;
+    if (!flags.expires.empty()) spec["expires"] = flags.expires;
+    if (!flags.policy.empty()) spec["allocatePolicy"] = flags.policy;
+    if (flags.pre_allocation) spec["preAllocation"] = true;
+    return spec;
+}
+
+Result<std::vector<std::string>> node_names(link::Server& server, const std::string& selector) {
+    std::vector<std::string> out;
+    std::string path = "/api/v1/nodes";
+    if (!selector.empty()) path += "?labelSelector=" + percent_encoded(selector);
+    const Json list = TRY(ask_object(server, {"GET", path}));
+    for (const auto& node : list.at("items").as_array())
+        out.emplace_back(base::find_string(node, {"metadata", "name"}));
+    if (out.empty()) {
+        return base::bad_request(selector.empty() ? "there are no nodes"
+                                                  : fmt::format("no node has the labels {}", selector));
+    }
+    return out;
+}
+
+Status create(link::Server& server, const std::vector<Json>& objects, const Flags& flags) {
+    size_t made = 0;
+    for (const auto& object : objects) {
+        const auto name = base::find_string(object, {"metadata", "name"});
+        const auto answer = ask_object(
+            server,
+            {"POST", fmt::format("{}{}", kReservations, flags.dry_run ? "?dryRun=All" : ""), base::to_text(object)});
+        if (!answer) {
+            return base::bad_request(fmt::format("reservation \"{}\": {} ({} of {} were created before)", name,
+                                                 answer.error().message, made, objects.size()));
+        }
+        ++made;
+        fmt::print("reservation/{} created{}\n", name, flags.dry_run ? " (server dry run)" : "");
+    }
+    return {};
+}
+
+// Until each has a place, or cannot get one.
+Status wait_for_places(link::Server& server, const std::vector<Json>& objects, int timeout_s) {
+    std::set<std::string, std::less<>> open;
+    for (const auto& object : objects) open.emplace(base::find_string(object, {"metadata", "name"}));
+    std::string trouble;
+    const bool all = until(
+        server, {"scheduling.koordinator.sh", "v1alpha1", "reservations"}, timeout_s, [&](const Json& object, bool) {
+            const auto phase = base::find_string(object, {"status", "phase"});
+            const auto found = open.find(base::find_string(object, {"metadata", "name"}));
+            if (found == open.end()) return false;
+            if (phase == "Pending" || phase.empty()) {
+                trouble = condition_message(object, "Scheduled");
+                return false;
+            }
+            fmt::print("reservation/{} {}{}{}\n", *found, phase, phase == "Available" ? " on " : "",
+                       phase == "Available" ? base::find_string(object, {"status", "nodeName"}) : "");
+            open.erase(found);
+            return open.empty();
+        });
+    if (all) return {};
+    return Error{Reason::Timeout, fmt::format("{} of {} have no place after {} s{}{}", open.size(), objects.size(),
+                                              timeout_s, trouble.empty() ? "" : ": ", trouble)};
+}
+
+Status run(const Flags& flags) {
+    std::vector<std::string> nodes;
+    std::optional<Connection> connection;
+    const bool offline = !flags.output.empty() && !flags.per_node;
+    if (!offline) connection.emplace(TRY(open_connection(flags.server)));
+    if (flags.per_node) nodes = TRY(node_names(*connection->server, flags.nodes));
+    const auto objects = TRY(reservations_for(flags.reserve, nodes));
+    if (!flags.output.empty()) {
+        JsonArray items(objects.begin(), objects.end());
+        fmt::print("{}\n", base::to_text(JsonObject{{"apiVersion", "v1"}, {"kind", "List"}, {"items", items}}));
+        return {};
+    }
+    TRY(create(*connection->server, objects, flags));
+    if (!flags.wait || flags.dry_run) return {};
+    return wait_for_places(*connection->server, objects, flags.timeout_s);
+}
+
+}  // namespace
+
+Result<std::vector<Json>> reservations_for(const ReserveFlags& flags, const std::vector<std::string>& nodes) {
+    if (!flags.ttl.empty() && !flags.expires.empty()) return base::bad_request("give --ttl or --expires, not both");
+    if (!flags.node.empty() && !nodes.empty()) return base::bad_request("give --node or --per-node, not both");
+    if (flags.count < 1) return base::bad_request(fmt::format("--count: {} is less than 1", flags.count));
+    const JsonObject labels = TRY(pairs(flags.labels, "--label"));
+    std::vector<Json> out;
+    const auto add = [&](const std::string& name, const ReserveFlags& its) -> Status {
+        JsonObject meta{{"name", name}};
+        if (!labels.empty()) meta["labels"] = labels;
+        out.push_back(JsonObject{{"apiVersion", "scheduling.koordinator.sh/v1alpha1"},
+                                 {"kind", "Reservation"},
+                                 {"metadata", meta},
+                                 {"spec", TRY(spec_of(its))}});
+        return {};
+    };
+    for (const auto& node : nodes) {
+        ReserveFlags its = flags;
+        its.node = node;
+        TRY(add(flags.name + "-" + node, its));
+    }
+    if (!nodes.empty()) return out;
+    if (flags.count == 1) TRY(add(flags.name, flags));
+    for (int i = 0; flags.count > 1 && i < flags.count; ++i) TRY(add(fmt::format("{}-{}", flags.name, i), flags));
+    return out;
+}
+
+int reserve(std::vector<std::string> words) {
+    Flags flags;
+    auto& wanted = flags.reserve;
+    CLI::App app("Makes reservations: room on nodes that only their owners may use.", "berth reserve");
+    app.add_option("name", wanted.name,
+                   "of the reservation; a number or a node's name follows it when there are several")
+        ->required();
+    app.add_option("-r,--resource", wanted.resources, "what to hold, e.g. -r cpu=4 -r memory=8Gi")->take_all();
+    app.add_option("--owner", wanted.owner_labels, "KEY=VALUE: pods with all of these labels may use it")->take_all();
+    app.add_option("--owner-pod", wanted.owner_pod, "NAMESPACE/NAME: that pod may use it");
+    app.add_option("--owner-controller", wanted.owner_controller, "KIND/NAMESPACE/NAME: its pods may use it");
+    app.add_flag("--reusable", wanted.reusable, "for many owners, one after the other or side by side");
+    app.add_option("--policy", wanted.policy, "Aligned or Restricted")->check(CLI::IsMember({"Aligned", "Restricted"}));
+    app.add_option("--ttl", wanted.ttl, "how long it lasts, e.g. 30m; 0: for ever; default 24h");
+    app.add_option("--expires", wanted.expires, "when it ends, RFC 3339");
+    app.add_flag("--pre-allocate", wanted.pre_allocation, "on a full node wait for room instead of going on searching");
+    app.add_option("--label", wanted.labels, "KEY=VALUE of the reservation itself")->take_all();
+    app.add_option("--node", wanted.node, "on this node");
+    app.add_option("--node-selector", wanted.node_selector, "KEY=VALUE: on nodes with these labels")->take_all();
+    app.add_option("--count", wanted.count, "how many");
+    app.add_flag("--per-node", flags.per_node, "one on every node");
+    app.add_option("-l,--nodes", flags.nodes, "with --per-node: only nodes that match this selector");
+    app.add_flag("--dry-run", flags.dry_run, "let the server check them, store nothing");
+    app.add_option("-o,--output", flags.output, "json: print them instead of creating them")
+        ->check(CLI::IsMember({"json"}));
+    app.add_flag("--wait", flags.wait, "until each has a place");
+    app.add_option("--timeout", flags.timeout_s, "seconds to wait")->check(CLI::Range(1, 86400));
+    add_server_flags(app, flags.server);
+    std::reverse(words.begin(), words.end());
+    try {
+        app.parse(words);
+    } catch (const CLI::ParseError& error) {
+        return app.exit(error) == 0 ? kDone : kWrongUsage;
+    }
+    if (const auto done = run(flags); !done) {
+        fmt::print(stderr, "berth: {}\n", done.error().message);
+        return kFailed;
+    }
+    return kDone;
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/json.h"
+#include "link/server.h"
+
+namespace berth::cli {
+
+// Follows a resource until `enough` says so of one of its objects; false: not within that many seconds.
+// `gone`: the object is what it last was, and no longer there.
+bool until(link::Server& server, const link::Resource& resource, int seconds,
+           const std::function<bool(const Json& object, bool gone)>& enough);
+
+// The message of a condition of this type; empty: it has none.
+std::string condition_message(const Json& object, std::string_view type);
+
+// For a query: "a=b" -> "a%3Db".
+std::string percent_encoded(std::string_view text);
+
+}  // namespace berth::cli
