@@ -31,7 +31,8 @@ def read_arguments():
 
 def start_scheduler(cluster, which):
     if which == "berth":
-        return cluster.run("berth-scheduler", cluster.berth, "scheduler", "--kubeconfig", cluster.admin)
+        return cluster.run("berth-scheduler", cluster.berth, "scheduler", "--kubeconfig", cluster.admin,
+                           "--metrics-bind-address", "0")
     part = {"berth": 100, "default": 0, "exact": 100}[which]
     config = dict(CONFIG, percentageOfNodesToScore=part,
                   clientConnection={"kubeconfig": str(cluster.admin), "qps": 100000, "burst": 100000,
@@ -55,7 +56,8 @@ def expect(process, word):
 
 def measure(arguments, which, workload):
     pods = arguments.pods if which == "berth" else {"default": 2000, "exact": 1000}[which]
-    flags = ["--disable-admission-plugins=ServiceAccount", "--max-requests-inflight=3000", "--max-mutating-requests-inflight=1000"]
+    flags = ["--disable-admission-plugins=ServiceAccount", "--max-requests-inflight=3000",
+             "--max-mutating-requests-inflight=1000"]
     with Cluster(arguments.programs, arguments.berth, controllers=False, server_flags=flags) as cluster:
         install(cluster)
         cluster.nodes(arguments.nodes, lease="0s", run="false", workers=16)
@@ -70,8 +72,8 @@ def measure(arguments, which, workload):
         expect(burst, "all")
         cpu = scheduler.cpu_seconds() - cpu
         result = json.loads(burst.stdout.readline())
-        paced = load(cluster, "-phase", "paced", "-rate", 100 if which != "exact" else 20, "-pods", 1000 if which != "exact" else 200,
-                     "-prefix", "paced-", "-workload", workload)
+        rate, paced_pods = (20, 200) if which == "exact" else (100, 1000)
+        paced = load(cluster, "-phase", "paced", "-rate", rate, "-pods", paced_pods, "-prefix", "paced-", "-workload", workload)
         expect(paced, "first")
         expect(paced, "all")
         steady = json.loads(paced.stdout.readline())
@@ -82,12 +84,14 @@ def measure(arguments, which, workload):
 
 
 def table(rows):
-    print(f"{'workload':16} {'scheduler':9} {'pods/s':>8} {'ratio':>6} {'CPU us/pod':>11} {'ratio':>6} {'p50 ms':>7} {'p99 ms':>7} {'RSS MB':>7}")
+    print(f"{'workload':16} {'scheduler':9} {'pods/s':>8} {'ratio':>6} {'CPU us/pod':>11} {'ratio':>6} "
+          f"{'p50 ms':>7} {'p99 ms':>7} {'RSS MB':>7}")
     for row in rows:
         berth = next((r for r in rows if r["scheduler"] == "berth" and r["workload"] == row["workload"]), row)
-        speed, cpu = berth["decisions_per_s"] / row["decisions_per_s"], row["cpu_us_per_pod"] / max(berth["cpu_us_per_pod"], 0.1)
-        print(f"{row['workload']:16} {row['scheduler']:9} {row['decisions_per_s']:8.0f} {speed:5.1f}x {row['cpu_us_per_pod']:11.0f} "
-              f"{cpu:5.0f}x {row['p50_ms']:7.1f} {row['p99_ms']:7.1f} {row['rss_mb']:7.0f}")
+        speed = berth["decisions_per_s"] / row["decisions_per_s"]
+        cpu = row["cpu_us_per_pod"] / max(berth["cpu_us_per_pod"], 0.1)
+        print(f"{row['workload']:16} {row['scheduler']:9} {row['decisions_per_s']:8.0f} {speed:5.1f}x "
+              f"{row['cpu_us_per_pod']:11.0f} {cpu:5.0f}x {row['p50_ms']:7.1f} {row['p99_ms']:7.1f} {row['rss_mb']:7.0f}")
 
 
 def main():

@@ -17,12 +17,14 @@ def account(cluster, component):
 
 
 def start(cluster, component="scheduler", name=None, flags=()):
-    return cluster.run(name or f"berth-{component}", cluster.berth, component, "--kubeconfig", account(cluster, component), *flags)
+    flags = flags or ["--metrics-bind-address", "0"]
+    words = [cluster.berth, component, "--kubeconfig", account(cluster, component), *flags]
+    return cluster.run(name or f"berth-{component}", *words)
 
 
-def start_both(cluster, **flags):
+def start_both(cluster):
     install(cluster)
-    return start(cluster, "scheduler", flags=flags.get("scheduler", ())), start(cluster, "controllers", flags=flags.get("controllers", ()))
+    return start(cluster, "scheduler"), start(cluster, "controllers")
 
 
 class Watcher:

@@ -37,8 +37,7 @@ class Cluster:
         self.port = free_port()
         self.url = f"https://127.0.0.1:{self.port}"
         self.admin = self.kubeconfig("admin", "admin", "system:masters")
-        self._tls = ssl.create_default_context(cafile=self.authority.cert)
-        self._tls.load_cert_chain(self.dir / "pki/admin.crt", self.dir / "pki/admin.key")
+        self._tls = self.identity("admin", "system:masters")
         try:
             self._start(controllers)
         except BaseException:
@@ -139,11 +138,19 @@ class Cluster:
 
     # -- requests
 
-    def ask(self, method, path, body=None, kind="application/json", seconds=20):
+    def identity(self, user, group=None):
+        """What ask() needs to ask as another user."""
+        cert, key = self.authority.client(f"user-{user}", user, group)
+        context = ssl.create_default_context(cafile=self.authority.cert)
+        context.load_cert_chain(cert, key)
+        return context
+
+    def ask(self, method, path, body=None, kind="application/json", seconds=20, tls=None):
         """The code and the document of the answer; code 0 when nobody answers."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, {"Content-Type": kind}, method=method)
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=self._tls))
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}),
+                                             urllib.request.HTTPSHandler(context=tls or self._tls))
         try:
             with opener.open(request, timeout=seconds) as answer:
                 code, text = answer.status, answer.read()
@@ -179,7 +186,8 @@ class Cluster:
                 deadline = time.monotonic() + 60
                 while True:
                     try:
-                        connection = connection or http.client.HTTPSConnection("127.0.0.1", self.port, context=self._tls, timeout=20)
+                        connection = connection or http.client.HTTPSConnection("127.0.0.1", self.port, context=self._tls,
+                                                                               timeout=20)
                         connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
                         answer = connection.getresponse()
                         text = answer.read()

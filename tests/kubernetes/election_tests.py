@@ -1,7 +1,9 @@
 """Two schedulers, one Lease."""
 import json
+import os
 import random
 import re
+import signal
 import time
 
 from berths import election, leader, start
@@ -74,4 +76,28 @@ def leader_kills(stage):
                   f"slowest takeover {slowest:.1f} s with a lease of {stage.lease} s (seed {stage.seed})")
 
 
-TESTS = [leader_kills]
+def sleeping_leader(stage):
+    """A leader sleeps longer than its lease, another one fills the cluster; awake again, it binds nothing and ends"""
+    with audited(stage) as cluster:
+        install(cluster)
+        cluster.nodes(5)
+        flags = election(stage.lease)
+        first = start(cluster, name="berth-scheduler-0", flags=flags)
+        old = wait_for("the first leads", lambda: leader(cluster))
+        cluster.make_many(PODS, [pod(f"a{i}", "100m", None) for i in range(50)])
+        all_bound(cluster, 50, 30)
+        start(cluster, name="berth-scheduler-1", flags=flags)
+        os.kill(first.pid, signal.SIGSTOP)
+        try:
+            cluster.make_many(PODS, [pod(f"b{i}", "100m", None) for i in range(150)])
+            wait_for("the second leads", lambda: leader(cluster) not in (None, "", old), 60)
+            all_bound(cluster, 200, 60)
+        finally:
+            os.kill(first.pid, signal.SIGCONT)
+        wait_for("the first has ended", lambda: not first.alive(), 30)
+        assert first.process.returncode == 1, first.process.returncode
+        check(cluster)
+        assert all(count == 1 for count in bindings(cluster).values())
+
+
+TESTS = [leader_kills, sleeping_leader]

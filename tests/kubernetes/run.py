@@ -9,6 +9,7 @@ import sys
 import time
 import traceback
 
+import beside_tests
 import comparison_tests
 import deploy_tests
 import election_tests
@@ -17,7 +18,7 @@ import scheduler_tests
 from cluster import Cluster
 
 TESTS = [*deploy_tests.TESTS, *comparison_tests.TESTS, *reservation_tests.TESTS,
-         *scheduler_tests.TESTS, *election_tests.TESTS]
+         *scheduler_tests.TESTS, *election_tests.TESTS, *beside_tests.TESTS]
 
 
 class Stage:

@@ -1,6 +1,7 @@
 """berth scheduler and berth controllers on a real cluster: many pods, kills, restarts."""
 import os
 import random
+import re
 import signal
 import time
 
@@ -131,4 +132,21 @@ def compaction(stage):
         check(cluster)
 
 
-TESTS = [thousand_pods, every_owner_in_its_own, scheduler_kills, server_restarts, compaction]
+def overload(stage):
+    """A server that lets in three reads and one write at a time and turns the rest away (429): everything is bound all the same"""
+    flags = ["--enable-priority-and-fairness=false", "--max-requests-inflight=3", "--max-mutating-requests-inflight=1"]
+    with stage.cluster(server_flags=flags) as cluster:
+        scheduler, controllers = start_both(cluster)
+        cluster.nodes(10)
+        cluster.make_many(PODS, [pod(f"p{i}", "100m", None) for i in range(400)])  # the administrator is never turned away
+        all_bound(cluster, 400, 120)
+        check(cluster)
+        assert scheduler.alive() and controllers.alive()
+        told = cluster.ask("GET", "/metrics")[1]
+        counts = re.findall(r'^apiserver_request_total{.*code="429".*resource="pods".*} (\d+)', told, re.MULTILINE)
+        refused = sum(map(int, counts))
+        assert refused, "nobody was turned away"
+        stage.say(f"{refused} requests for pods were turned away meanwhile")
+
+
+TESTS = [thousand_pods, every_owner_in_its_own, scheduler_kills, server_restarts, compaction, overload]
