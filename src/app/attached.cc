@@ -55,6 +55,7 @@ public:
             leadership_ = TRY(stand_for_election(command_, options_));
             options_.remote.fence = leadership_->fence();
         }
+        options_.remote.metrics = &metrics_;
         auto server = TRY(link::connect(options_.access, options_.remote));
         auto& leads = metrics_.gauge("leader_election_master_status", "1 while this process leads.",
                                      {{"name", options_.lease_name}});

@@ -91,6 +91,7 @@ void Follower::on_page(const WireResult& result, bool first) {
     if (!page) return retry(page.error().message, &Follower::list);
     if (first) told_.begin_list(number(page->version));
     absent_ = false;
+    for (const auto& why : page->unreadable) log_unreadable(why);
     for (auto& item : page->items) told_.put(std::move(item));
     if (page->more.empty()) {
         restarts_ = 0;
@@ -173,9 +174,12 @@ bool Follower::on_data(std::string_view bytes) {
 void Follower::on_line(std::string_view line) {
     auto event = read_watch_line(line);
     if (!event) return leave_watch(event.error().message, true);
+    std::string version = event->object.version;
     switch (event->type) {
         case WatchLine::Type::Error:
             return leave_watch(fmt::format("the watch ended with {}: {}", event->code, event->trouble), true);
+        case WatchLine::Type::Unreadable:
+            return log_unreadable(event->trouble);
         case WatchLine::Type::Bookmark:
             told_.bookmark(event->object.revision);
             break;
@@ -186,7 +190,12 @@ void Follower::on_line(std::string_view line) {
             told_.gone(event->object);
             break;
     }
-    if (!event->version.empty()) version_ = event->version;
+    if (!version.empty()) version_ = std::move(version);
+}
+
+// It harms itself only: whatever was told of it before stays.
+void Follower::log_unreadable(std::string_view why) {
+    base::log_error("Unreadable object", {{"resource", resource_.plural}, {"error", why}});
 }
 
 void Follower::leave_watch(std::string_view why, bool from_the_start) {

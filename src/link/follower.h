@@ -32,6 +32,7 @@ private:
     void on_head(int code);
     bool on_data(std::string_view bytes);
     void on_line(std::string_view line);
+    void log_unreadable(std::string_view why);
     void on_end(const std::string& trouble);
     // Ends the watch from inside one of its calls.
     void leave_watch(std::string_view why, bool from_the_start);

@@ -85,6 +85,22 @@ TEST(Follower, TellsEachChangeOnce) {
     EXPECT_EQ(stage.told(), Lines({"-x/1"}));
 }
 
+TEST(Follower, AnUnreadableObjectHarmsItselfOnly) {
+    Stage stage;
+    stage.follower->list();
+    const std::string deep = R"({"metadata":{"name":"d","uid":"3","resourceVersion":"7"},"spec":)" +
+                             std::string(500, '[') + std::string(500, ']') + "}";
+    stage.wire.answer(200, list(10, {R"({"metadata":[}})", deep, object("x", "1", 5), R"({"spec":{}})"}));
+    stage.wire.head(200);
+    const auto events = stage.mailbox->poll(10);
+    ASSERT_EQ(events.size(), 3u);
+    EXPECT_EQ(*events[0].text, deep);
+    EXPECT_EQ(*events[1].text, object("x", "1", 5));
+    stage.wire.data("{\"type\":\"ADDED\",\"object\":{\"metadata\":7x}}\n" + event("ADDED", object("y", "2", 12)));
+    EXPECT_EQ(stage.told(), Lines({"+y/2@12"}));
+    EXPECT_EQ(stage.wire.opened, 1);
+}
+
 TEST(Follower, AnotherUidUnderTheSameNameIsAnotherObject) {
     Stage stage;
     stage.begin();

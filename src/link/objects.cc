@@ -6,13 +6,14 @@
 
 #include "base/json.h"
 #include "base/json_view.h"
+#include "link/spans.h"
 
 namespace berth::link {
 namespace {
 
-std::string_view text_at(JsonView object, const char* pointer) {
+std::string_view text_at(JsonView object, std::string_view key) {
     std::string_view out;
-    if (object.at_pointer(pointer).get(out) != simdjson::SUCCESS) return {};
+    if (object.at_key(key).get(out) != simdjson::SUCCESS) return {};
     return out;
 }
 
@@ -22,69 +23,99 @@ uint64_t number(std::string_view text) {
     return out;
 }
 
-Listed listed(JsonView object) {
+std::string_view member(const std::vector<Member>& all, std::string_view key) {
+    for (const auto& [name, value] : all) {
+        if (name == key) return value;
+    }
+    return {};
+}
+
+// Reads metadata alone: whether the rest can be read is for others to find out.
+Result<Listed> listed(std::string_view object) {
+    const auto parts = members(object);
+    if (!parts) return base::internal("an object is broken off");
+    base::JsonParser parser;
+    const JsonView meta = TRY(parser.parse(member(*parts, "metadata")));
     Listed out;
-    const auto ns = text_at(object, "/metadata/namespace");
-    const auto name = text_at(object, "/metadata/name");
+    const auto ns = text_at(meta, "namespace");
+    const auto name = text_at(meta, "name");
     out.name = ns.empty() ? std::string(name) : fmt::format("{}/{}", ns, name);
-    out.uid = text_at(object, "/metadata/uid");
-    out.revision = number(text_at(object, "/metadata/resourceVersion"));
+    out.uid = text_at(meta, "uid");
+    out.version = text_at(meta, "resourceVersion");
+    out.revision = number(out.version);
+    return out;
+}
+
+Result<Listed> named(std::string_view object) {
+    Listed out = TRY(listed(object));
+    if (out.name.empty() || out.name.ends_with('/')) return base::internal("an object has no name");
     return out;
 }
 
 }  // namespace
 
 Result<Page> read_page(std::string_view body) {
+    const auto parts = members(body);
+    if (!parts) return base::internal("the list is broken off");
     base::JsonParser parser;
-    const JsonView root = TRY(parser.parse(body));
+    const JsonView meta = TRY(parser.parse(member(*parts, "metadata")));
     Page page;
-    page.version = text_at(root, "/metadata/resourceVersion");
-    page.more = text_at(root, "/metadata/continue");
-    simdjson::dom::array items;
-    const auto found = root.at_key("items");
+    page.version = text_at(meta, "resourceVersion");
+    page.more = text_at(meta, "continue");
     if (page.version.empty()) return base::internal("this is not a list: it has no metadata.resourceVersion");
-    // A list of none may be written as null.
-    if (found.error() != simdjson::SUCCESS || found.is_null() || found.get(items) != simdjson::SUCCESS) return page;
-    page.items.reserve(items.size());
-    for (const JsonView item : items) {
-        page.items.push_back(listed(item));
-        page.items.back().text = simdjson::minify(item);
+    const auto items = member(*parts, "items");
+    if (items.empty() || items == "null") return page;
+    const auto texts = elements(items);
+    if (!texts) return base::internal("the list's items are broken off");
+    page.items.reserve(texts->size());
+    for (const auto text : *texts) {
+        auto item = named(text);
+        if (!item) {
+            page.unreadable.push_back(item.error().message);
+            continue;
+        }
+        page.items.push_back(std::move(*item));
+        page.items.back().text = text;
     }
     return page;
 }
 
 Result<WatchLine> read_watch_line(std::string_view line) {
-    base::JsonParser parser;
-    const JsonView root = TRY(parser.parse(line));
-    JsonView object;
-    if (root.at_key("object").get(object) != simdjson::SUCCESS) return base::internal("a watch event has no object");
-    const auto type = text_at(root, "/type");
+    const auto parts = members(line);
+    if (!parts) return base::internal("a watch event is broken off");
+    const auto type = member(*parts, "type");
+    const auto object = member(*parts, "object");
     WatchLine out;
-    if (type == "ERROR") {
+    if (type == "\"ERROR\"") {
+        base::JsonParser parser;
+        const JsonView status = TRY(parser.parse(object));
         out.type = WatchLine::Type::Error;
         int64_t code = 0;
-        if (object.at_key("code").get(code) == simdjson::SUCCESS) out.code = static_cast<int>(code);
-        out.trouble = text_at(object, "/message");
+        if (status.at_key("code").get(code) == simdjson::SUCCESS) out.code = static_cast<int>(code);
+        out.trouble = text_at(status, "message");
         return out;
     }
-    out.version = text_at(object, "/metadata/resourceVersion");
-    out.object = listed(object);
-    if (type == "BOOKMARK") {
+    if (type == "\"BOOKMARK\"") {
         out.type = WatchLine::Type::Bookmark;
+    } else if (type == "\"DELETED\"") {
+        out.type = WatchLine::Type::Gone;
+    } else if (type != "\"ADDED\"" && type != "\"MODIFIED\"") {
+        return base::internal(fmt::format("a watch event has the type {}", type));
+    }
+    auto about = out.type == WatchLine::Type::Bookmark ? listed(object) : named(object);
+    if (!about) {
+        out.type = WatchLine::Type::Unreadable;
+        out.trouble = about.error().message;
         return out;
     }
-    if (type != "ADDED" && type != "MODIFIED" && type != "DELETED") {
-        return base::internal(fmt::format("a watch event has the type \"{}\"", type));
-    }
-    out.type = type == "DELETED" ? WatchLine::Type::Gone : WatchLine::Type::Put;
-    out.object.text = simdjson::minify(object);
+    out.object = std::move(*about);
+    out.object.text = object;
     return out;
 }
 
 uint64_t revision_in(std::string_view body) {
-    base::JsonParser parser;
-    const auto root = parser.parse(body);
-    return root ? number(text_at(*root, "/metadata/resourceVersion")) : 0;
+    const auto object = listed(body);
+    return object ? object->revision : 0;
 }
 
 std::string last_words(std::string_view name, std::string_view uid) {

@@ -12,7 +12,8 @@ namespace berth::link {
 struct Listed {
     std::string name;  // "namespace/name", or "name" where there is no namespace
     std::string uid;
-    uint64_t revision = 0;
+    uint64_t revision = 0;  // 0: the server's versions are no numbers
+    std::string version;    // as it was written
     std::string text;
 };
 
@@ -20,16 +21,16 @@ struct Page {
     std::string version;  // of the whole list: where a watch goes on
     std::string more;     // the continue token; empty on the last page
     std::vector<Listed> items;
+    std::vector<std::string> unreadable;  // of each such item, why
 };
 Result<Page> read_page(std::string_view body);
 
 struct WatchLine {
-    enum class Type : uint8_t { Put, Gone, Bookmark, Error };
+    enum class Type : uint8_t { Put, Gone, Bookmark, Error, Unreadable };
     Type type = Type::Put;
-    Listed object;        // of a bookmark only its revision is meant
-    std::string version;  // resourceVersion as it was written
+    Listed object;        // of a bookmark only its version is meant
     int code = 0;         // of an error
-    std::string trouble;  // its message
+    std::string trouble;  // its message, or why the object cannot be read
 };
 Result<WatchLine> read_watch_line(std::string_view line);
 

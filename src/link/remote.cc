@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "link/follower.h"
 #include "link/objects.h"
@@ -16,6 +17,7 @@ constexpr base::Duration kLongestWait = std::chrono::seconds(5);
 constexpr int kMostRefusals = 5;
 constexpr base::Duration kLongestRefusal = std::chrono::seconds(10);
 constexpr int kMostReads = 3;
+constexpr std::array<double, 12> kBounds{0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60};  // client-go's
 // Events for people: more than this waiting are dropped.
 constexpr size_t kMostLow = 10'000;
 
@@ -124,6 +126,7 @@ void RemoteServer::pump() {
 void RemoteServer::try_once(uint64_t id) {
     const auto found = under_way_.find(id);
     if (found == under_way_.end()) return;
+    found->second.sent = wire_->loop().clock().now();
     const Request& request = found->second.request;
     const bool fenced = options_.fence && !options_.fence->open(wire_->loop().clock().now());
     if (fenced && request.method != "GET") {
@@ -136,12 +139,27 @@ void RemoteServer::try_once(uint64_t id) {
 void RemoteServer::on_result(uint64_t id, WireResult result) {
     const auto job = under_way_.find(id);
     if (job == under_way_.end()) return;
+    if (options_.metrics != nullptr) count(job->second, result);
     if (const auto* trouble = std::get_if<WireTrouble>(&result)) return on_trouble(job, *trouble);
     auto& answer = std::get<WireAnswer>(result);
     if (again(job, answer)) return;
     Reply reply{answer.code, std::move(answer.body), 0};
     if (reply.ok()) reply.revision = revision_in(reply.body);
     finish(job, std::move(reply));
+}
+
+void RemoteServer::count(const Job& job, const WireResult& result) {
+    const auto* answer = std::get_if<WireAnswer>(&result);
+    const std::string code = answer != nullptr ? std::to_string(answer->code) : "<error>";
+    const std::string& method = job.request.method;
+    options_.metrics
+        ->counter("rest_client_requests_total", "Requests to the API server, watches and lists apart.",
+                  {{"code", code}, {"method", method}})
+        .add();
+    options_.metrics
+        ->histogram("rest_client_request_duration_seconds", "From sending a request to its answer.", {{"verb", method}},
+                    kBounds)
+        .observe(std::chrono::duration<double>(wire_->loop().clock().now() - job.sent).count());
 }
 
 // What never reached the server may be sent again, and so may a read.

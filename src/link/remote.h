@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 
+#include "base/metrics.h"
 #include "link/fence.h"
 #include "link/pace.h"
 #include "link/server.h"
@@ -19,6 +20,7 @@ struct RemoteOptions {
     base::Duration patience = std::chrono::seconds(30);
     uint64_t seed = 0;
     std::shared_ptr<const Fence> fence = {};  // nothing is written outside it
+    base::Metrics* metrics = nullptr;         // counts requests under client-go's names; must outlive the server
 };
 
 class Follower;
@@ -41,8 +43,9 @@ private:
         ReplyTo reply;
         base::Instant since;
         Pace pace;
-        int refusals = 0;      // 429, 503 and reads that failed, so far
-        bool renewed = false;  // the credentials were read again for it
+        base::Instant sent = {};  // the last try
+        int refusals = 0;         // 429, 503 and reads that failed, so far
+        bool renewed = false;     // the credentials were read again for it
         base::TimerId timer = {};
     };
     using Jobs = std::map<uint64_t, Job>;
@@ -54,6 +57,7 @@ private:
     void on_trouble(Jobs::iterator job, const WireTrouble& trouble);
     bool again(Jobs::iterator job, const WireAnswer& answer);
     void try_later(Jobs::iterator job, base::Duration wait);
+    void count(const Job& job, const WireResult& result);
     void finish(Jobs::iterator job, Result<Reply> reply);
     size_t allowed(Urgency urgency) const;
 

@@ -118,6 +118,19 @@ TEST(Remote, AFewAtOnceEventsLast) {
     EXPECT_EQ(stage.replies.size(), 20u);
 }
 
+TEST(Remote, CountsWhatWasAnswered) {
+    base::Metrics metrics;
+    Stage stage({.metrics = &metrics});
+    stage.send("POST", "/a");
+    stage.wire->fail(false);
+    stage.wire->loop().run_for(std::chrono::seconds(5));
+    stage.wire->answer(409, "{}");
+    const std::string text = metrics.text();
+    EXPECT_NE(text.find(R"(rest_client_requests_total{code="<error>",method="POST"} 1)"), std::string::npos) << text;
+    EXPECT_NE(text.find(R"(rest_client_requests_total{code="409",method="POST"} 1)"), std::string::npos) << text;
+    EXPECT_NE(text.find(R"(rest_client_request_duration_seconds_count{verb="POST"} 2)"), std::string::npos) << text;
+}
+
 TEST(Remote, BehindTheFenceNothingIsWritten) {
     const auto fence = std::make_shared<Fence>();
     Stage stage({.in_flight = 1, .fence = fence});

@@ -24,7 +24,7 @@ void Told::put(Listed object) {
     known.round = round_;
     if (!fresh && known.uid == object.uid) {
         // Twice, or late: a newer state was told already.
-        if (object.revision <= known.revision) return;
+        if (object.revision != 0 && object.revision <= known.revision) return;
     } else if (!fresh) {
         // Another object under the same name: the old one went in between.
         tell_gone(object.name, known, object.revision);
