@@ -42,7 +42,7 @@ const std::vector<Source>& sources() {
         {"VolumeAttachment", {"storage.k8s.io", "v1", "volumeattachments"}},
         {"PodDisruptionBudget", {"policy", "v1", "poddisruptionbudgets"}},
         {"Reservation", {"scheduling.koordinator.sh", "v1alpha1", "reservations"}},
-        {"Pod", {"", "v1", "pods"}},
+        {"Pod", {"", "v1", "pods", "status.phase!=Succeeded,status.phase!=Failed"}},
     };
     return all;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/log.h"
@@ -14,7 +15,7 @@ constexpr base::Duration kListWithin = std::chrono::seconds(60);
 // Servers send a bookmark about every minute, so silence for longer means that nobody is there any more.
 constexpr base::Duration kMostSilence = std::chrono::seconds(150);
 constexpr base::Duration kFirstWait = std::chrono::milliseconds(100);
-constexpr base::Duration kLongestWait = std::chrono::seconds(30);
+constexpr base::Duration kLongestWait = std::chrono::seconds(10);
 constexpr base::Duration kAbsentAgain = std::chrono::seconds(30);
 // A watch that lived for so long was a good one.
 constexpr base::Duration kGoodWatch = std::chrono::seconds(5);
@@ -48,6 +49,7 @@ Follower::Follower(Wire& wire, const Resource& resource, std::shared_ptr<Mailbox
     : wire_(wire),
       resource_(resource),
       path_(resource.path() + "/" + resource.plural),
+      selector_(resource.only.empty() ? "" : "fieldSelector=" + encoded(resource.only) + "&"),
       out_(std::move(out)),
       told_([this](FeedEvent event) { out_->push(std::move(event)); }),
       pace_(kFirstWait, kLongestWait, seed),
@@ -61,9 +63,9 @@ void Follower::later(base::Duration wait, void (Follower::*next)()) {
     timer_ = wire_.loop().run_after(wait, [this, next] { (this->*next)(); });
 }
 
-void Follower::retry(std::string_view why, void (Follower::*next)()) {
+void Follower::retry(std::string_view why, void (Follower::*next)(), base::Duration least) {
     base::log_warning("Following is interrupted", {{"resource", resource_.plural}, {"error", why}});
-    later(pace_.next(), next);
+    later(std::max(pace_.next(), std::min(least, kLongestWait)), next);
 }
 
 // ---- the list
@@ -74,8 +76,8 @@ void Follower::list() {
 
 // Without a resourceVersion the server answers from a quorum read: nothing that was written before is missing.
 void Follower::ask_page(const std::string& more) {
-    std::string target = path_;
-    if (restarts_ <= kMostRestarts) target += fmt::format("?limit={}", kPageSize);
+    std::string target = path_ + "?" + selector_;
+    if (restarts_ <= kMostRestarts) target += fmt::format("limit={}", kPageSize);
     if (!more.empty()) target += "&continue=" + encoded(more);
     wire_.call({"GET", std::move(target)}, kListWithin,
                [weak = weak_from_this(), first = more.empty()](const auto& result) {
@@ -115,7 +117,8 @@ void Follower::on_refused_list(const WireAnswer& answer, bool first) {
     }
     if (answer.code == 410) ++restarts_;
     if (answer.code == 401) wire_.refresh();
-    retry(fmt::format("the server answered {}: {}", answer.code, answer.body.substr(0, 500)), &Follower::list);
+    retry(fmt::format("the server answered {}: {}", answer.code, answer.body.substr(0, 500)), &Follower::list,
+          answer.retry_after.value_or(base::Duration::zero()));
 }
 
 void Follower::resume() {
@@ -142,10 +145,10 @@ void Follower::watch() {
     sink.end = [weak](const std::string& trouble) {
         if (const auto self = weak.lock()) self->on_end(trouble);
     };
-    stream_ =
-        wire_.open({"GET", fmt::format("{}?watch=true&allowWatchBookmarks=true&resourceVersion={}&timeoutSeconds={}",
-                                       path_, encoded(version_), seconds)},
-                   kMostSilence, std::move(sink));
+    const std::string target =
+        fmt::format("{}?{}watch=true&allowWatchBookmarks=true&resourceVersion={}&timeoutSeconds={}", path_, selector_,
+                    encoded(version_), seconds);
+    stream_ = wire_.open({"GET", target}, kMostSilence, std::move(sink));
 }
 
 void Follower::on_head(int code) {

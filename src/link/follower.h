@@ -37,11 +37,13 @@ private:
     // Ends the watch from inside one of its calls.
     void leave_watch(std::string_view why, bool from_the_start);
     void later(base::Duration wait, void (Follower::*next)());
-    void retry(std::string_view why, void (Follower::*next)());
+    // After a pause of at least that long, or what many failures ask for.
+    void retry(std::string_view why, void (Follower::*next)(), base::Duration least = {});
 
     Wire& wire_;
     const Resource resource_;
     const std::string path_;
+    const std::string selector_;  // the beginning of every query
     std::shared_ptr<Mailbox> out_;
     Told told_;
     Pace pace_;

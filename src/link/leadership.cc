@@ -39,12 +39,13 @@ void Leadership::run() {
     while (!(stop_ && !under_way_)) {
         take_answer();
         const auto now = clock_.now();
-        fence_->move(election_.fence());
-        if (election_.lost(now)) lost_();
-        if (!stop_) {
+        const bool lost = election_.lost(now);
+        fence_->move(lost ? base::Instant{} : election_.fence());
+        if (lost && !std::exchange(over_, true)) lost_();
+        if (!stop_ && !over_) {
             if (const auto move = election_.move(now, clock_.wall())) carry_out(*move);
         }
-        auto until = under_way_ ? now + options_.times.retry : election_.next_wake();
+        auto until = under_way_ || over_ ? now + options_.times.retry : election_.next_wake();
         if (election_.leads(now)) until = std::min(until, election_.fence());
         bell_.wait(std::max(base::Duration::zero(), until - clock_.now()));
     }

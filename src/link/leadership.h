@@ -23,7 +23,7 @@ struct LeadershipOptions {
 // late.
 class Leadership {
 public:
-    // `lost` is called on its thread when we led and may no longer; it must not return.
+    // `lost` is called on its thread, once, when we led and may no longer. After that it keeps still.
     Leadership(std::unique_ptr<Server> server, LeadershipOptions options, const base::Clock& clock,
                std::function<void()> lost);
     // Gives the lease back, so that the next one need not wait for its end.
@@ -52,6 +52,7 @@ private:
     std::optional<Result<Reply>> answer_;
     Election::Move::Kind asked_ = Election::Move::Kind::Read;
     bool under_way_ = false;
+    bool over_ = false;
     std::atomic<bool> stop_ = false;
     std::thread thread_;
 };

@@ -14,6 +14,8 @@ struct Resource {
     std::string group;  // "" is core
     std::string version = "v1";
     std::string plural;
+    // A field selector: a remote server need not send the others. An embedded one may tell them all the same.
+    std::string only = {};
     std::string path() const { return (group.empty() ? "/api/" : "/apis/" + group + "/") + version; }
 };
 
