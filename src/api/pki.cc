@@ -39,6 +39,7 @@ struct Profile {
     Subject subject;
     int days;
     std::vector<std::pair<int, std::string>> extensions;  // NID, value in OpenSSL's notation
+    long seconds = 0;                                     // beside the days
 };
 
 std::string text_of(BIO* bio) {
@@ -111,7 +112,7 @@ Result<KeyPair> issue(const Profile& profile, const KeyPair* issuer) {
     X509* signer = ca ? ca.get() : certificate.get();
     X509_set_version(certificate.get(), 2);
     X509_gmtime_adj(X509_getm_notBefore(certificate.get()), -300);
-    X509_time_adj_ex(X509_getm_notAfter(certificate.get()), profile.days, 0, nullptr);
+    X509_time_adj_ex(X509_getm_notAfter(certificate.get()), profile.days, profile.seconds, nullptr);
     if (!set_serial(certificate.get()) || !set_subject(certificate.get(), profile.subject) ||
         X509_set_issuer_name(certificate.get(), X509_get_subject_name(signer)) != 1 ||
         X509_set_pubkey(certificate.get(), key.get()) != 1 || !add_extensions(certificate.get(), signer, profile) ||
@@ -234,6 +235,19 @@ Result<Pki> open_pki(const std::string& directory, const std::vector<std::string
 
 Result<KeyPair> issue_client(const KeyPair& ca, const std::string& user, const std::vector<std::string>& groups) {
     return issue(client_profile(user, groups), &ca);
+}
+
+Result<ServingCertificate> issue_serving(const std::string& name, const std::vector<std::string>& hosts,
+                                         std::chrono::seconds life) {
+    Profile authority = ca_profile(), server = server_profile(hosts);
+    authority.subject.user = name + "-ca";
+    server.subject.user = name;
+    for (Profile* profile : {&authority, &server}) {
+        profile->days = 0;
+        profile->seconds = life.count();
+    }
+    const KeyPair ca = TRY(issue(authority, nullptr));
+    return ServingCertificate{ca.certificate_pem, TRY(issue(server, &ca))};
 }
 
 std::string random_token() {

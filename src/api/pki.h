@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,14 @@ Result<Pki> open_pki(const std::string& directory, const std::vector<std::string
 
 // A client certificate: CN = user, O = groups.
 Result<KeyPair> issue_client(const KeyPair& ca, const std::string& user, const std::vector<std::string>& groups);
+
+// A server's certificate with an authority of its own, both in memory only.
+struct ServingCertificate {
+    std::string ca_pem;
+    KeyPair pair;
+};
+Result<ServingCertificate> issue_serving(const std::string& name, const std::vector<std::string>& hosts,
+                                         std::chrono::seconds life);
 
 // 32 random bytes as hex.
 std::string random_token();

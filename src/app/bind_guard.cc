@@ -1,15 +1,8 @@
 #include "app/bind_guard.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
-
 #include "base/json_view.h"
-#include "model/allocated.h"
 #include "model/node.h"
 #include "sched/decide.h"
-#include "sched/plugins/registry.h"
 
 namespace berth::app {
 namespace {
@@ -40,7 +33,6 @@ bool is_placed(const store::RecordPtr& record) {
 }  // namespace
 
 BindGuard::BindGuard(const store::Store& store) {
-    rules_.filters = {sched::plugins::node_ports(), sched::plugins::fit_filter()};
     for (const std::string_view kind : {std::string_view("nodes"), kReservations, std::string_view("pods")}) {
         const auto page = store.list({.kind = std::string(kind)});
         CHECK(page.ok());
@@ -63,46 +55,15 @@ Status BindGuard::judge(const store::Event& event) const {
     if (record.key.kind == "pods") {
         const auto pod = decode(record, model::read_pod);
         if (!pod || pod->node.empty() || pod->terminal() || is_bound(event.previous)) return {};
-        return judge_bind(*pod);
+        return rules_.judge_bind(*pod, ledger_);
     }
     if (record.key.kind == kReservations) {
         const auto reservation = decode(record, model::read_reservation);
         const bool takes_place = reservation && reservation->phase == model::ReservationPhase::Available;
         if (!takes_place || is_placed(event.previous)) return {};
-        return judge_room(sched::ask_for(*reservation), reservation->node);
+        return rules_.judge_room(sched::ask_for(*reservation), reservation->node, ledger_);
     }
     return {};
-}
-
-Status BindGuard::judge_bind(const model::Pod& pod) const {
-    const auto links = model::read_links(pod.meta.annotations);
-    if (!links) return base::conflict(links.error().message);
-    if (links->empty()) {
-        sched::Ask ask;
-        ask.spec = pod.spec.get();
-        ask.pod = &pod;
-        return judge_room(ask, pod.node);
-    }
-    const sched::Ask ask = sched::ask_for(pod, ledger_);
-    const ledger::Row row = ledger_.row_of(pod.node);
-    const sched::Credit* credit = row == ledger::kNoRow ? nullptr : ask.credit(row);
-    const auto wanted = ledger_.find_reservation(links->allocated->uid);
-    const bool matched =
-        credit && std::find(credit->matched.begin(), credit->matched.end(), wanted) != credit->matched.end();
-    if (!matched) {
-        return base::conflict(fmt::format("reservation \"{}\" on node \"{}\" is not there for pod \"{}\"",
-                                          links->allocated->name, pod.node, pod.meta.full_name()));
-    }
-    return judge_room(ask, pod.node);
-}
-
-Status BindGuard::judge_room(const sched::Ask& ask, const std::string& node) const {
-    const ledger::Row row = ledger_.row_of(node);
-    if (row == ledger::kNoRow) return base::conflict(fmt::format("there is no node \"{}\"", node));
-    const auto strikes = sched::filter(ask, ledger_, rules_, row, row + 1);
-    if (strikes.open(row)) return {};
-    return base::conflict(
-        fmt::format("node \"{}\" has no room for it: {}", node, fmt::join(strikes.why(row)->reasons, ", ")));
 }
 
 void BindGuard::count(const store::Event& event) {

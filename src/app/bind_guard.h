@@ -1,7 +1,7 @@
 #pragma once
 
+#include "app/bind_rules.h"
 #include "ledger/ledger.h"
-#include "sched/plugin.h"
 #include "store/guard.h"
 #include "store/store.h"
 
@@ -22,12 +22,10 @@ public:
 
 private:
     Status judge(const store::Event& event) const;
-    Status judge_bind(const model::Pod& pod) const;
-    Status judge_room(const sched::Ask& ask, const std::string& node) const;
     void count(const store::Event& event);
 
     ledger::Ledger ledger_;
-    sched::Profile rules_;  // what holds must fit: ports and amounts
+    BindRules rules_;
 };
 
 }  // namespace berth::app

@@ -1,10 +1,71 @@
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <optional>
 
 #include "app/attached.h"
 #include "app/commands.h"
 #include "app/reservations_run.h"
+#include "app/webhook_run.h"
+#include "base/log.h"
+#include "cli/command.h"
 
 namespace berth::app {
+namespace {
+
+struct WebhookFlags {
+    std::string address;
+    WebhookOptions options{{}, {"system:serviceaccount:berth-system:berth-scheduler"}};
+};
+
+// How the webhook's part of the process reaches the server: a way of its own, so that neither waits for the other.
+struct WebhookDoor {
+    WebhookOptions options;
+    std::function<Result<std::unique_ptr<link::Server>>()> connect;
+};
+
+void add_webhook_flags(CLI::App& app, WebhookFlags& flags) {
+    app.add_option(
+        "--binding-webhook", flags.address,
+        "HOST:PORT to serve a webhook at that refuses bindings into reserved room; the API server must reach "
+        "it there");
+    app.add_option("--binding-webhook-trusts", flags.options.trusted,
+                   "users whose bindings need no check: Berth's schedulers")
+        ->delimiter(',')
+        ->capture_default_str();
+    add_duration_flag(app, "--binding-webhook-certificate-life", flags.options.certificate_life,
+                      "how long its certificate is good; it is renewed after two thirds");
+}
+
+Result<std::optional<WebhookDoor>> open_webhook(const WebhookFlags& flags, const AttachedOptions& attached) {
+    if (flags.address.empty()) return std::optional<WebhookDoor>();
+    WebhookDoor door{flags.options, [attached] { return link::connect(attached.access, attached.remote); }};
+    door.options.address = TRY(parse_address("--binding-webhook", flags.address));
+    if (door.options.address.port == 0) return base::bad_request("--binding-webhook: name a port, not 0");
+    TRY(door.connect());
+    return std::optional<WebhookDoor>(std::move(door));
+}
+
+class Controllers final : public Component {
+public:
+    Controllers(std::unique_ptr<link::Server> server, base::Duration gc, const std::optional<WebhookDoor>& door)
+        : reservations_(std::move(server), gc, base::system_clock()) {
+        if (!door) return;
+        auto way = door->connect();
+        if (way) {
+            webhook_.emplace(std::move(*way), door->options, base::system_clock());
+        } else {
+            base::log_error("The webhook has no way to the server", {{"error", way.error()}});
+        }
+    }
+    bool synced() const override { return reservations_.synced() && (!webhook_ || webhook_->synced()); }
+
+private:
+    ReservationsRun reservations_;
+    std::optional<WebhookRun> webhook_;
+};
+
+}  // namespace
 
 int controllers(std::vector<std::string> words) {
     CLI::App app("The reservations' life cycle against any Kubernetes API server, which brings the other controllers.",
@@ -15,9 +76,16 @@ int controllers(std::vector<std::string> words) {
     add_attached_flags(app, options);
     base::Duration gc = std::chrono::hours(24);
     add_duration_flag(app, "--reservation-gc", gc, "how long final reservations are kept");
+    WebhookFlags webhook;
+    add_webhook_flags(app, webhook);
     if (const auto code = parse_words(app, std::move(words))) return *code;
+    const auto door = open_webhook(webhook, options);
+    if (!door) {
+        fmt::print(stderr, "berth controllers: {}\n", door.error().message);
+        return cli::kFailed;
+    }
     return run_attached("berth controllers", options, [&](std::unique_ptr<link::Server> server, base::Metrics&) {
-        return std::make_unique<Running<ReservationsRun>>(std::move(server), gc, base::system_clock());
+        return std::make_unique<Controllers>(std::move(server), gc, *door);
     });
 }
 

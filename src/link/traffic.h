@@ -14,7 +14,7 @@ namespace berth::link {
 
 // All that one component's thread has with a server: the feeds it polls, the requests it sent, their answers, and the
 // bell that wakes it for either. A Tag says what a request was for. The owner waits until nothing is under way before
-// it lets go. That one thread calls everything but stop() and synced().
+// it lets go. That one thread calls everything but stop(), wake() and synced().
 template <class Tag>
 class Traffic {
 public:
@@ -79,6 +79,8 @@ public:
     size_t under_way() const { return under_way_; }
 
     void wait(base::Duration most) { bell_.wait(most); }
+    // Any thread: ends a wait.
+    void wake() { bell_.ring(); }
 
     void stop() {
         stopping_ = true;

@@ -112,7 +112,8 @@ def helm_chart(stage):
         must("install", "berth", chart, *place, "--create-namespace")
         wait_for("reservations are served", lambda: cluster.ask("GET", RESERVATIONS)[0] == 200)
         cluster.make(RESERVATIONS, reservation("kept", "a"))
-        must("upgrade", "berth", chart, *place, "--set", "scheduler.replicas=3")
+        must("upgrade", "berth", chart, *place, "--set", "scheduler.replicas=3,controllers.bindingWebhook=true")
+        assert cluster.ask("GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles/berth-webhook")[0] == 200
         deployment = cluster.get("/apis/apps/v1/namespaces/berth-system/deployments/berth-scheduler")
         assert deployment["spec"]["replicas"] == 3
         pods = "/api/v1/namespaces/berth-system/pods"

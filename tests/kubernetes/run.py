@@ -15,10 +15,12 @@ import deploy_tests
 import election_tests
 import reservation_tests
 import scheduler_tests
+import webhook_tests
 from cluster import Cluster
 
 TESTS = [*deploy_tests.TESTS, *comparison_tests.TESTS, *reservation_tests.TESTS,
-         *scheduler_tests.TESTS, *election_tests.TESTS, *beside_tests.TESTS]
+         *scheduler_tests.TESTS, *election_tests.TESTS, *beside_tests.TESTS,
+         *webhook_tests.TESTS]
 
 
 class Stage:

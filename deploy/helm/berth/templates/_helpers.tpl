@@ -72,6 +72,7 @@ spec:
             {{- range concat .args .values.extraArgs }}
             - {{ . | quote }}
             {{- end }}
+          env: [{name: POD_IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}]
           ports: [{name: metrics, containerPort: {{ .port }}}]
           livenessProbe: {httpGet: {path: /livez, port: metrics}, initialDelaySeconds: 5, failureThreshold: 4}
           readinessProbe: {httpGet: {path: /readyz, port: metrics}}

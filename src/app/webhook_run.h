@@ -1,0 +1,91 @@
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "api/http.h"
+#include "api/pki.h"
+#include "app/address.h"
+#include "app/bind_rules.h"
+#include "base/clock.h"
+#include "base/string_map.h"
+#include "ledger/ledger.h"
+#include "link/server.h"
+#include "link/traffic.h"
+
+namespace berth::app {
+
+struct WebhookOptions {
+    Address address;  // where we listen, and where the API server reaches us
+    std::vector<std::string> trusted;
+    base::Duration certificate_life = std::chrono::hours(30 * 24);
+};
+
+// The judge of a stock API server, which checks no capacity: a validating webhook on bindings. A ledger of stored
+// objects, and of the bindings that were just let through, answers; nodes that hold nothing are not its business. It
+// makes its own certificate, renews it, and writes the configuration that points at it. Destroying it stops it; the
+// configuration stays, so that nodes with holds are closed until the next one answers.
+class WebhookRun {
+public:
+    WebhookRun(std::unique_ptr<link::Server> server, WebhookOptions options, const base::Clock& clock);
+    ~WebhookRun();
+    WebhookRun(const WebhookRun&) = delete;
+    WebhookRun& operator=(const WebhookRun&) = delete;
+
+    bool synced() const { return traffic_.synced(); }
+
+private:
+    enum class Purpose : uint8_t { Register };
+    struct Question {
+        std::string body;
+        api::Responder responder;
+        base::Instant since;
+    };
+    struct Assumed {
+        base::Instant until;
+        model::Pod pod;
+    };
+
+    void run();
+    void close();
+    void apply(const std::string& kind, const link::FeedEvent& event);
+    void apply_pod(model::Pod pod);
+    void forget_stale();
+    void recount_held();
+    void answer_questions();
+    bool try_answer(Question& question);
+    Status judge(const model::Pod& pod) const;
+
+    void keep_certificate();
+    bool listen(const api::ServingCertificate& certificate);
+    void keep_registered();
+
+    link::Traffic<Purpose> traffic_;
+    const WebhookOptions options_;
+    const base::Clock& clock_;
+    const BindRules rules_;
+    ledger::Ledger ledger_;
+    base::StringMap<model::Pod> waiting_;  // pods without a node, by namespace/name
+    base::StringMap<Assumed> assumed_;     // let through and not yet seen bound, by uid
+    std::set<std::string> held_;           // nodes with live reservations
+    bool held_changed_ = true;
+
+    std::optional<api::ServingCertificate> current_, next_;
+    base::Instant issued_{};
+    std::string previous_ca_;
+    std::unique_ptr<api::HttpServer> http_;
+    base::Instant registered_{};
+    std::string sent_, confirmed_;
+    bool sent_with_next_ = false, next_is_known_ = false;
+
+    std::mutex mutex_;  // guards asked_
+    std::vector<Question> asked_;
+    std::vector<Question> open_;
+    std::thread thread_;
+};
+
+}  // namespace berth::app
