@@ -6,7 +6,7 @@ install(FILES deploy/systemd/berth.service deploy/systemd/berth-scheduler.servic
   DESTINATION lib/systemd/system)
 install(FILES README.md LICENSE docs/glossary.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs/concepts docs/operating docs/reference DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY deploy/base deploy/helm DESTINATION ${CMAKE_INSTALL_DATADIR}/berth)
+install(DIRECTORY deploy/base deploy/webhook deploy/helm DESTINATION ${CMAKE_INSTALL_DATADIR}/berth)
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME berth)

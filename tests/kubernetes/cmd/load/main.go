@@ -112,23 +112,30 @@ func create(client *kubernetes.Clientset, n int, book *ledger, pace <-chan time.
 	group.Wait()
 }
 
+// Sees bindings for ever; a watch that the server ends is taken up where it ended.
 func watch(client *kubernetes.Clientset, book *ledger) {
 	list, err := client.CoreV1().Pods("default").List(context.Background(), metav1.ListOptions{Limit: 1})
 	if err != nil {
 		log.Fatal(err)
 	}
-	seconds := int64(limit.Seconds()) + 60
-	stream, err := client.CoreV1().Pods("default").Watch(context.Background(), metav1.ListOptions{ResourceVersion: list.ResourceVersion, TimeoutSeconds: &seconds})
-	if err != nil {
-		log.Fatal(err)
-	}
+	version := list.ResourceVersion
 	go func() {
-		for event := range stream.ResultChan() {
-			if seen, isPod := event.Object.(*v1.Pod); isPod && seen.Spec.NodeName != "" {
-				book.see(seen.Name, time.Now())
+		for {
+			stream, err := client.CoreV1().Pods("default").Watch(context.Background(), metav1.ListOptions{ResourceVersion: version})
+			if err != nil {
+				log.Fatal(err)
+			}
+			for event := range stream.ResultChan() {
+				seen, isPod := event.Object.(*v1.Pod)
+				if !isPod {
+					log.Fatalf("the watch said %v", event.Object)
+				}
+				version = seen.ResourceVersion
+				if seen.Spec.NodeName != "" {
+					book.see(seen.Name, time.Now())
+				}
 			}
 		}
-		log.Fatal("the watch ended")
 	}()
 }
 
