@@ -213,6 +213,7 @@ void Ledger::see_links(PodIndex index, const model::Pod& pod) {
         if (node && known && !known->fault.empty()) --node->unreadable;
         set_links(index, std::move(linked));
         if (node && known && !known->fault.empty()) ++node->unreadable;
+        if (node) changes_.touch(pods_[index].row);
         if (node) recharge(index);
     }
     spend(index);
@@ -350,6 +351,7 @@ void Ledger::put(std::shared_ptr<const model::Reservation> reservation) {
     refresh(index);
     relink(object.meta.uid);
     refresh(index);
+    if (entry.row != kNoRow) changes_.touch(entry.row);  // who may draw from it may have changed
 }
 
 void Ledger::remove_reservation(std::string_view uid) {

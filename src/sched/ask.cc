@@ -2,34 +2,10 @@
 
 #include <algorithm>
 
+#include "sched/credit.h"
 #include "sched/match.h"
 
 namespace berth::sched {
-namespace {
-
-// Aligned and Restricted ones are drawn from alone, and come first. Default ones are drawn from jointly, but when all
-// of them are reusable only one is used.
-std::vector<Offer> offers_of(const std::vector<ReservationIndex>& matched, const Ledger& ledger) {
-    std::vector<Offer> alone;
-    Offer joint;
-    bool once = false;
-    for (const ReservationIndex index : matched) {
-        const auto& object = *ledger.reservation(index).object;
-        if (object.policy != model::AllocatePolicy::Default) {
-            alone.push_back({{index}});
-        } else {
-            joint.from.push_back(index);
-            once = once || object.allocate_once;
-        }
-    }
-    if (!alone.empty()) return alone;
-    if (once) return {joint};
-    for (const ReservationIndex index : joint.from) alone.push_back({{index}});
-    return alone;
-}
-
-}  // namespace
-
 int64_t Offer::remaining(const Ledger& ledger, model::ResourceId id) const {
     int64_t sum = 0;
     for (const ReservationIndex index : from) {
@@ -58,13 +34,7 @@ Ask ask_for(const model::Pod& pod, const Ledger& ledger) {
         auto& matched = ask.credits[ledger.reservation(index).row].matched;
         if (std::find(matched.begin(), matched.end(), index) == matched.end()) matched.push_back(index);
     });
-    for (auto& [row, credit] : ask.credits) {
-        credit.offers = offers_of(credit.matched, ledger);
-        for (const ReservationIndex index : credit.matched) {
-            const auto& ports = ledger.reservation(index).ports;
-            credit.ports.insert(credit.ports.end(), ports.begin(), ports.end());
-        }
-    }
+    for (auto& [row, credit] : ask.credits) credit = credit_of(std::move(credit.matched), ledger);
     return ask;
 }
 

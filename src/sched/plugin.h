@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -12,6 +14,15 @@ namespace berth::sched {
 
 // The plugins whose answer for a row depends on that row's sums alone, and that sched/fast computes by itself.
 enum class RowTerm : uint8_t { None, Fit, Ports, LeastAllocated, BalancedAllocation };
+
+// Domains of one label key that are closed to an ask.
+struct ClosedDomains {
+    std::span<const ledger::Domain> domains;  // by row; kNoDomain where the node lacks the key
+    std::vector<uint8_t> closed;              // by domain, then one for the rows that lack the key
+
+    bool lacks(Row row) const { return domains[row] == ledger::kNoDomain; }
+    bool closes(Row row) const { return closed[std::min<size_t>(domains[row], closed.size() - 1)] != 0; }
+};
 
 // Strikes the rows where the ask cannot go. Preparation is the top of the function, then one plain loop over the rows.
 struct Filter {
@@ -26,6 +37,10 @@ struct Filter {
     // terms and nodeName alone.
     virtual bool by_node_alone() const { return false; }
     virtual RowTerm row_term() const { return RowTerm::None; }
+    // All that it strikes, when that is whole domains.
+    virtual std::optional<std::vector<ClosedDomains>> closed_domains(const Ask&, const Ledger&) const {
+        return std::nullopt;
+    }
 };
 
 inline constexpr int64_t kMaxScore = 100;
@@ -41,6 +56,9 @@ struct Scorer {
     // For the fast way, as above. False only when all rows get the same points for this ask.
     virtual bool concerns(const Ask&, const Ledger&) const { return true; }
     virtual RowTerm row_term() const { return RowTerm::None; }
+    // The same over a whole table: points[row] of the rows that are open; the others get anything.
+    virtual void score_open(const Ask& ask, const Ledger& ledger, std::span<const uint8_t> open,
+                            std::span<int64_t> points) const;
 };
 
 enum class Scaling : uint8_t { None, ByMax, ByMaxReversed };

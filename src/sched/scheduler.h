@@ -80,7 +80,7 @@ private:
     void decide_one(const std::string& key, base::Instant now, base::Time wall, std::vector<Plan>& plans);
     void decide_for(PendingPod& pending, base::Instant now, std::vector<Plan>& plans);
     void decide_for(PendingReservation& pending, base::Instant now, base::Time wall, std::vector<Plan>& plans);
-    Row choose_fast(const Ask& ask, const Profile& profile);
+    Row choose_fast(const model::Pod& pod, const Profile& profile);
     void bind(const model::Pod& pod, Row row, std::vector<ledger::Charge> charges, const model::Labels& annotations,
               std::vector<Plan>& plans);
     void refuse(PendingPod& pending, const Ask& ask, const Strikes& strikes, base::Instant now,

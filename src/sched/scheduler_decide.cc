@@ -4,6 +4,8 @@
 #include <set>
 
 #include "model/reservation_status.h"
+#include "sched/credit.h"
+#include "sched/draw.h"
 #include "sched/preempt.h"
 #include "sched/scheduler.h"
 
@@ -13,10 +15,13 @@ namespace {
 // Which plugins refused: the changes that could cure them wake the pod.
 std::vector<std::string_view> refusing_plugins(const Strikes& strikes) {
     std::set<std::string_view> names;
-    for (Row row = strikes.begin(); row < strikes.end(); ++row) {
-        if (const Refusal* refusal = strikes.why(row)) names.insert(refusal->plugin);
-    }
+    strikes.each_refusal([&](const Refusal& refusal, size_t) { names.insert(refusal.plugin); });
     return {names.begin(), names.end()};
+}
+
+// For a row that was found by the fast way: nobody asks why not elsewhere.
+Decision decision_for(Row row) {
+    return {{{}, {}, {}, row, Strikes(std::vector<uint8_t>())}, {}, {}, {}, false, {}};
 }
 
 }  // namespace
@@ -41,18 +46,21 @@ void Scheduler::bind(const model::Pod& pod, Row row, std::vector<ledger::Charge>
 }
 
 // kNoRow: the plain way has to answer. It does so where a nominated pod, or a nomination, makes a difference.
-Row Scheduler::choose_fast(const Ask& ask, const Profile& profile) {
-    if (!ask.plain() || !ask.pod->nominated_node.empty()) return ledger::kNoRow;
-    if (yields(ask, ledger_, profile, nominated_)) return ledger::kNoRow;
-    return deciders_.find(ask.spec->scheduler_name)->second.choose(ask, ledger_);
+Row Scheduler::choose_fast(const model::Pod& pod, const Profile& profile) {
+    if (!pod.nominated_node.empty()) return ledger::kNoRow;
+    if (!nominated_.empty() && yields(ask_for(pod, ledger_), ledger_, profile, nominated_)) return ledger::kNoRow;
+    return deciders_.find(pod.spec->scheduler_name)->second.choose(pod, ledger_);
 }
 
 void Scheduler::decide_for(PendingPod& pending, base::Instant now, std::vector<Plan>& plans) {
     const model::Pod& pod = pending.pod;
-    const Ask ask = ask_for(pod, ledger_);
     const Profile& profile = profiles_.find(pod.spec->scheduler_name)->second;
-    const Row row = choose_fast(ask, profile);
-    if (row != ledger::kNoRow) return bind(pod, row, {}, {}, plans);
+    if (const Row row = choose_fast(pod, profile); row != ledger::kNoRow) {
+        auto charges = charges_on(ask_on(pod, ledger_, row), ledger_, row);
+        const auto annotations = annotations_for(charges, ledger_);
+        return bind(pod, row, std::move(charges), annotations, plans);
+    }
+    const Ask ask = ask_for(pod, ledger_);
     Decision decision = decide_pod(ask, ledger_, profile, nominated_);
     if (decision.verdict.chosen != ledger::kNoRow) {
         return bind(pod, decision.verdict.chosen, std::move(decision.charges), decision.annotations, plans);
@@ -138,7 +146,10 @@ void Scheduler::decide_for(PendingReservation& pending, base::Instant now, base:
     // It takes the place of its pod's nomination.
     const std::string_view room_for = our_room(object);
     nominated_.remove(room_for);
-    const Decision decision = decide_reservation(object, ledger_, profiles_.begin()->second, nominated_);
+    const Row found = nominated_.empty() ? deciders_.begin()->second.choose(object, ledger_) : ledger::kNoRow;
+    const Decision decision = found != ledger::kNoRow
+                                  ? decision_for(found)
+                                  : decide_reservation(object, ledger_, profiles_.begin()->second, nominated_);
     const Row row = decision.verdict.chosen;
     if (row == ledger::kNoRow) {
         ++counts_.unschedulable[profiles_.begin()->first];

@@ -72,9 +72,9 @@ private:
         const sched::Ask ask = sched::ask_for(pod, ledger_);
         const sched::Verdict verdict = sched::decide(ask, ledger_, sched::default_profile());
         if (pods_ == Pods::Alone) expect_same(plain_.evaluate(*pod.spec), verdict);
-        ASSERT_EQ(often_.choose(ask, ledger_), verdict.chosen) << pod.meta.uid;
+        ASSERT_EQ(often_.choose(pod, ledger_), verdict.chosen) << pod.meta.uid;
         if (random_.chance(1, 20)) {
-            ASSERT_EQ(seldom_.choose(ask, ledger_), verdict.chosen) << pod.meta.uid;
+            ASSERT_EQ(seldom_.choose(pod, ledger_), verdict.chosen) << pod.meta.uid;
         }
         if (verdict.chosen == ledger::kNoRow || random_.chance(1, 5)) return;
         // Mostly where it belongs; sometimes anywhere, as somebody else might place it.

@@ -4,8 +4,10 @@
 #include <string>
 
 #include "base/random.h"
+#include "ledger/ledger.h"
 #include "model/node.h"
 #include "model/pod.h"
+#include "model/reservation.h"
 
 namespace berth::properties {
 
@@ -14,6 +16,15 @@ model::Node random_node(base::Random& random, std::string name);
 std::shared_ptr<const model::PodSpec> random_spec(base::Random& random, size_t nodes);
 // The same with spread constraints and pod (anti-)affinity.
 std::shared_ptr<const model::PodSpec> random_near_spec(base::Random& random, size_t nodes);
+// The same with claims, disks and ports.
+std::shared_ptr<const model::PodSpec> random_holding_spec(base::Random& random, size_t nodes);
 std::string node_name(size_t number);
+
+// Who the pod is to reservations: labels, a controller, wishes; its spec must be there.
+void add_identity(base::Random& random, model::Pod& pod);
+// Available on one of the nodes, for some of the pods of this world.
+model::Reservation random_reservation(base::Random& random, size_t number, size_t nodes);
+// Claims that pods name, the volumes they are bound to, and how many of them a node takes.
+void put_volumes(base::Random& random, size_t nodes, ledger::Ledger& ledger);
 
 }  // namespace berth::properties

@@ -29,19 +29,46 @@ bool worth_replaying(uint64_t changed, size_t rows) {
 
 }  // namespace
 
-Row Decider::choose(const Ask& ask, const Ledger& ledger) {
+Row Decider::choose(const model::Pod& pod, const Ledger& ledger) {
+    if (const auto rows = named_rows(*pod.spec, ledger)) {
+        ++counts_.named;
+        return best_among(ask_for(pod, ledger), ledger, *rows);
+    }
+    columns_.follow(ledger);
+    if (!terms_.usable || columns_.beyond()) return choose_plain(ask_for(pod, ledger), ledger);
+    // Without reservations only a pod that must draw from one is different.
+    const bool credit = !ledger.owner_index().empty() || !pod.meta.annotations.empty();
+    if (credit && !terms_.credit) return choose_plain(ask_for(pod, ledger), ledger);
+    Class& c = class_of(pod.spec);
+    std::vector<MaxTree>& trees = trees_of(c, ledger);
+    if (trees.empty()) return ledger::kNoRow;
+    if (credit) return choose_with_side(c, pod, ledger, trees);
+    Ask ask;
+    ask.spec = pod.spec.get();
+    ask.pod = &pod;
+    return choose_without_credit(c, ask, ledger, trees);
+}
+
+Row Decider::choose(const model::Reservation& reservation, const Ledger& ledger) {
+    const Ask ask = ask_for(reservation);
     if (const auto rows = named_rows(*ask.spec, ledger)) {
         ++counts_.named;
         return best_among(ask, ledger, *rows);
     }
     columns_.follow(ledger);
-    if (plain(ask)) {
-        ++counts_.plain;
-        return decide(ask, ledger, profile_).chosen;
-    }
-    Class& c = class_of(ask.pod ? ask.pod->spec : ask.reservation->spec);
+    if (!terms_.usable || columns_.beyond()) return choose_plain(ask, ledger);
+    Class& c = class_of(reservation.spec);
     std::vector<MaxTree>& trees = trees_of(c, ledger);
     if (trees.empty()) return ledger::kNoRow;
+    return choose_without_credit(c, ask, ledger, trees);
+}
+
+Row Decider::choose_plain(const Ask& ask, const Ledger& ledger) {
+    ++counts_.plain;
+    return decide(ask, ledger, profile_).chosen;
+}
+
+Row Decider::choose_without_credit(Class& c, const Ask& ask, const Ledger& ledger, std::vector<MaxTree>& trees) {
     if (reaches_far(ask, ledger)) {
         ++counts_.far;
         return choose_far(c, ask, ledger, trees);
@@ -59,14 +86,11 @@ Row Decider::best_among(const Ask& ask, const Ledger& ledger, std::span<const Ro
     return best_of(ask, ledger, profile_, feasible);
 }
 
-bool Decider::plain(const Ask& ask) const {
-    const auto* owner = ask.pod ? ask.pod->spec.get() : ask.reservation ? ask.reservation->spec.get() : nullptr;
-    return !terms_.usable || columns_.beyond() || (ask.pod && !ask.plain()) || ask.spec != owner;
-}
-
 bool Decider::reaches_far(const Ask& ask, const Ledger& ledger) const {
-    return std::any_of(terms_.far_filters.begin(), terms_.far_filters.end(),
-                       [&](const auto* filter) { return filter->concerns(ask, ledger); }) ||
+    const auto concerns = [&](const auto* filter) { return filter->concerns(ask, ledger); };
+    const auto& of_reservations = terms_.credit_filters;
+    return std::any_of(terms_.far_filters.begin(), terms_.far_filters.end(), concerns) ||
+           (ask.reservation && std::any_of(of_reservations.begin(), of_reservations.end(), concerns)) ||
            std::any_of(terms_.far_scorers.begin(), terms_.far_scorers.end(),
                        [&](const auto& weighted) { return weighted.scorer->concerns(ask, ledger); });
 }
@@ -146,6 +170,7 @@ std::vector<MaxTree>& Decider::trees_of(Class& c, const Ledger& ledger) {
     const bool fresh = !c.statics || c.statics->epoch != changes.static_epoch();
     if (fresh) c.statics = statics_for(*c.spec, ledger);
     if (++c.uses == 1) {
+        c.settled = false;
         fill(c, ledger, passing_);
         return passing_;
     }
@@ -153,6 +178,7 @@ std::vector<MaxTree>& Decider::trees_of(Class& c, const Ledger& ledger) {
     if (fresh || c.trees.empty() || !changes.remembers(c.sequence) || !worth_replaying(behind, ledger.rows())) {
         for (const auto& tree : c.trees) tree_bytes_ -= tree.bytes();
         fill(c, ledger, c.trees);
+        c.settled = false;
         for (const auto& tree : c.trees) tree_bytes_ += tree.bytes();
     } else {
         ++counts_.replays;
@@ -218,12 +244,18 @@ void Decider::set(const Class& c, Row row, Key key, std::vector<MaxTree>& trees)
 }
 
 Key Decider::exact(const Class& c, const Ledger& ledger, Row row) const {
-    const uint16_t base = c.statics->base[row];
-    if (base == 0) return 0;
+    if (c.statics->base[row] == 0) return 0;
     for (const auto& want : c.wants) {
         if (want.amount > ledger.free(row, want.id)) return 0;
     }
     if (terms_.ports && !c.spec->ports.empty() && ledger.at(row).ports.clashes(c.spec->ports)) return 0;
+    return worth(c, ledger, row);
+}
+
+// The key whether or not the pod fits by what is free.
+Key Decider::worth(const Class& c, const Ledger& ledger, Row row) const {
+    const uint16_t base = c.statics->base[row];
+    if (base == 0) return 0;
     const auto* cpu = ledger.column(model::kCpu);
     const auto* memory = ledger.column(model::kMemory);
     const RowUse real = use_of(cpu, memory, row);

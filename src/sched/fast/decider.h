@@ -9,6 +9,7 @@
 #include "sched/decide.h"
 #include "sched/fast/columns.h"
 #include "sched/fast/max_tree.h"
+#include "sched/fast/side.h"
 #include "sched/fast/statics.h"
 
 namespace berth::sched::fast {
@@ -22,8 +23,9 @@ class Decider {
 public:
     explicit Decider(const Profile& profile) : profile_(profile), terms_(terms_of(profile)) {}
 
-    // Always equals decide(ask, ledger, profile).chosen.
-    Row choose(const Ask& ask, const Ledger& ledger);
+    // Always equals decide(ask, ledger, profile).chosen for the pod's or the reservation's ask.
+    Row choose(const model::Pod& pod, const Ledger& ledger);
+    Row choose(const model::Reservation& reservation, const Ledger& ledger);
 
     // How asks were answered so far.
     struct Counts {
@@ -33,6 +35,7 @@ public:
         uint64_t fills = 0;    // all keys of a class computed anew
         uint64_t replays = 0;  // only changed rows
         uint64_t lowered = 0;  // keys that were too high
+        uint64_t drawn = 0;    // by the best place with credit
     };
     const Counts& counts() const { return counts_; }
 
@@ -51,6 +54,8 @@ private:
         uint64_t sequence = 0;       // of the ledger, that the trees stand for
         uint64_t last_use = 0;
         uint32_t uses = 0;
+        std::vector<std::unique_ptr<Side>> sides;  // while there are reservations
+        bool settled = false;                      // a key is not 0 exactly where the row is open to the near plugins
     };
     struct BySpec {
         using is_transparent = void;
@@ -64,8 +69,15 @@ private:
     };
 
     Row best_among(const Ask& ask, const Ledger& ledger, std::span<const Row> rows) const;
-    bool plain(const Ask& ask) const;
+    Row choose_plain(const Ask& ask, const Ledger& ledger);
+    Row choose_without_credit(Class& c, const Ask& ask, const Ledger& ledger, std::vector<MaxTree>& trees);
     bool reaches_far(const Ask& ask, const Ledger& ledger) const;
+    // Credit: see decider_credit.cc
+    Side& side_of(Class& c, const model::Pod& pod, const Ledger& ledger);
+    CreditPlace judge(const Class& c, const Ledger& ledger, const Ask& ask, Row row) const;
+    Row choose_with_side(Class& c, const model::Pod& pod, const Ledger& ledger, std::vector<MaxTree>& trees);
+    Row choose_with_credit(Class& c, const Ask& ask, const Ledger& ledger, std::vector<MaxTree>& trees);
+    Row best_supplied(const Ask& ask, const Ledger& ledger) const;
     Class& class_of(const std::shared_ptr<const model::PodSpec>& spec);
     std::unique_ptr<Class> new_class(const std::shared_ptr<const model::PodSpec>& spec) const;
     std::shared_ptr<const Statics> statics_for(const model::PodSpec& spec, const Ledger& ledger);
@@ -75,14 +87,17 @@ private:
     const uint16_t* base_of(const Class& c, const Ledger& ledger);
     void set(const Class& c, Row row, Key key, std::vector<MaxTree>& trees) const;
     Key exact(const Class& c, const Ledger& ledger, Row row) const;
+    Key worth(const Class& c, const Ledger& ledger, Row row) const;
     Key true_top(const Class& c, const Ledger& ledger, std::vector<MaxTree>& trees, size_t group);
     Key best(const Class& c, const Ledger& ledger, std::vector<MaxTree>& trees);
-    Row choose_far(const Class& c, const Ask& ask, const Ledger& ledger, std::vector<MaxTree>& trees);
-    std::vector<uint8_t> open_rows(const Class& c, const Ledger& ledger, const std::vector<MaxTree>& trees) const;
-    Key key_of(const Class& c, Row row, const std::vector<MaxTree>& trees) const;
-    void add_scaled(const Class& c, std::span<const Row> feasible, std::span<int64_t> extra) const;
-    Row best_with(const Class& c, const Ledger& ledger, std::vector<MaxTree>& trees, std::span<const Row> feasible,
-                  std::span<const int64_t> extra);
+    Row choose_far(Class& c, const Ask& ask, const Ledger& ledger, std::vector<MaxTree>& trees);
+    void settle(Class& c, const Ledger& ledger, std::vector<MaxTree>& trees);
+    std::span<const Key> keys_by_row(const Class& c, const std::vector<MaxTree>& trees);
+    void close_rows(const Ask& ask, const Ledger& ledger);
+    void close_by(const Filter& filter, const Ask& ask, const Ledger& ledger);
+    void add_far_points(const Ask& ask, const Ledger& ledger);
+    void add_scaled(const Class& c);
+    Row best_with(const Class& c, const Ledger& ledger, std::vector<MaxTree>& trees);
     void forget_old();
 
     const Profile& profile_;
@@ -96,6 +111,9 @@ private:
     std::vector<uint16_t> base_;    // scratch
     std::vector<Key> keys_;         // scratch
     std::vector<Key> tops_;         // scratch
+    std::vector<uint8_t> open_;     // scratch, by row
+    std::vector<int64_t> points_;   // scratch, by row
+    std::vector<int64_t> totals_;   // scratch, by row
     uint64_t uses_ = 0;
     size_t tree_bytes_ = 0;
 };

@@ -1,5 +1,5 @@
-// Asks that concern plugins with a longer reach: those plugins' own code over the rows that are left, and the class's
-// keys for everything else.
+// Asks that concern plugins with a longer reach: what those say about domains and rows, over the whole table at once,
+// and the class's keys for everything else.
 #include <algorithm>
 #include <limits>
 
@@ -7,83 +7,105 @@
 
 namespace berth::sched::fast {
 
-Row Decider::choose_far(const Class& c, const Ask& ask, const Ledger& ledger, std::vector<MaxTree>& trees) {
-    Strikes strikes(open_rows(c, ledger, trees));
-    for (const auto* filter : terms_.far_filters) {
-        if (filter->concerns(ask, ledger)) filter->strike(ask, ledger, strikes);
+Row Decider::choose_far(Class& c, const Ask& ask, const Ledger& ledger, std::vector<MaxTree>& trees) {
+    if (!c.settled) settle(c, ledger, trees);
+    open_.resize(ledger.rows());
+    open_where(keys_by_row(c, trees).data(), open_.size(), open_.data());
+    close_rows(ask, ledger);
+    add_far_points(ask, ledger);
+    add_scaled(c);
+    return best_with(c, ledger, trees);
+}
+
+// A fill may give a key to a row that misses fitting by a hair. The others scale over the open rows, so here it
+// matters.
+void Decider::settle(Class& c, const Ledger& ledger, std::vector<MaxTree>& trees) {
+    const std::span<const Key> keys = keys_by_row(c, trees);
+    for (Row row = 0; row < ledger.rows(); ++row) {
+        if (keys[row] != 0 && exact(c, ledger, row) == 0) set(c, row, 0, trees);
     }
-    const std::vector<Row> feasible = strikes.open_rows();
-    std::vector<int64_t> extra(feasible.size());
-    std::vector<int64_t> points(feasible.size());
+    c.settled = true;
+}
+
+// Good until a key is set.
+std::span<const Key> Decider::keys_by_row(const Class& c, const std::vector<MaxTree>& trees) {
+    const Statics& statics = *c.statics;
+    if (statics.group.empty()) return {trees[0].keys(), statics.base.size()};
+    keys_.assign(statics.base.size(), 0);
+    for (Row row = 0; row < statics.group.size(); ++row) {
+        if (statics.base[row] != 0) keys_[row] = trees[statics.group[row]].at(statics.place[row]);
+    }
+    return keys_;
+}
+
+void Decider::close_rows(const Ask& ask, const Ledger& ledger) {
+    for (const auto* filter : terms_.far_filters) close_by(*filter, ask, ledger);
+    if (!ask.reservation) return;
+    for (const auto* filter : terms_.credit_filters) close_by(*filter, ask, ledger);
+}
+
+void Decider::close_by(const Filter& filter, const Ask& ask, const Ledger& ledger) {
+    if (!filter.concerns(ask, ledger)) return;
+    if (const auto keys = filter.closed_domains(ask, ledger)) {
+        for (const auto& key : *keys) {
+            // Rows beyond a key's column are empty.
+            close_domains(key.domains.data(), key.closed.data(), static_cast<uint32_t>(key.closed.size() - 1),
+                          std::min(open_.size(), key.domains.size()), open_.data());
+        }
+        return;
+    }
+    Strikes strikes(open_);
+    filter.strike(ask, ledger, strikes);
+    for (Row row = 0; row < open_.size(); ++row) open_[row] = strikes.open(row);
+}
+
+void Decider::add_far_points(const Ask& ask, const Ledger& ledger) {
+    totals_.assign(open_.size(), 0);
+    points_.resize(open_.size());
     for (const auto& [scorer, weight] : terms_.far_scorers) {
         if (!scorer->concerns(ask, ledger)) continue;
-        scorer->score(ask, ledger, feasible, points);
-        for (size_t i = 0; i < extra.size(); ++i) extra[i] += weight * points[i];
+        scorer->score_open(ask, ledger, open_, points_);
+        add_weighted(points_.data(), weight, totals_.size(), totals_.data());
     }
-    add_scaled(c, feasible, extra);
-    return best_with(c, ledger, trees, feasible, extra);
 }
 
-// The rows that the near plugins leave: exactly, since the others scale over them.
-std::vector<uint8_t> Decider::open_rows(const Class& c, const Ledger& ledger, const std::vector<MaxTree>& trees) const {
-    std::vector<uint8_t> open(ledger.rows());
-    for (Row row = 0; row < open.size(); ++row) open[row] = c.statics->base[row] != 0 && key_of(c, row, trees) != 0;
-    for (const auto& want : c.wants) {
-        const auto* column = ledger.column(want.id);
-        if (!column) {
-            std::fill(open.begin(), open.end(), 0);
-            break;
-        }
-        const int64_t* allocatable = column->allocatable.data();
-        const int64_t* used = column->used.data();
-        for (Row row = 0; row < open.size(); ++row) open[row] &= want.amount <= allocatable[row] - used[row];
+// What the scaled scorers give is the same for all rows of a group, and depends on which groups have an open row.
+void Decider::add_scaled(const Class& c) {
+    const Statics& statics = *c.statics;
+    if (statics.group.empty()) return;
+    std::vector<uint8_t> present(statics.groups.size());
+    for (Row row = 0; row < open_.size(); ++row) {
+        if (open_[row]) present[statics.group[row]] = 1;
     }
-    if (!terms_.ports || c.spec->ports.empty()) return open;
-    for (Row row = 0; row < open.size(); ++row) {
-        if (open[row] && ledger.at(row).ports.clashes(c.spec->ports)) open[row] = 0;
-    }
-    return open;
-}
-
-Key Decider::key_of(const Class& c, Row row, const std::vector<MaxTree>& trees) const {
-    if (c.statics->group.empty()) return trees[0].at(row);
-    return trees[c.statics->group[row]].at(c.statics->place[row]);
-}
-
-void Decider::add_scaled(const Class& c, std::span<const Row> feasible, std::span<int64_t> extra) const {
-    if (c.statics->group.empty()) return;
+    std::vector<int64_t> more(statics.groups.size());
     for (size_t term = 0; term < terms_.scaled.size(); ++term) {
-        const auto raw = [&](Row row) { return c.statics->groups[c.statics->group[row]][term]; };
         int64_t highest = std::numeric_limits<int64_t>::min();
-        for (const Row row : feasible) highest = std::max(highest, raw(row));
+        for (size_t group = 0; group < present.size(); ++group) {
+            if (present[group]) highest = std::max(highest, statics.groups[group][term]);
+        }
         const auto& [scorer, weight] = terms_.scaled[term];
         const bool reversed = scorer->scaling() == Scaling::ByMaxReversed;
-        for (size_t i = 0; i < feasible.size(); ++i) {
-            extra[i] += weight * scaled(raw(feasible[i]), highest, reversed);
+        for (size_t group = 0; group < present.size(); ++group) {
+            if (present[group]) more[group] += weight * scaled(statics.groups[group][term], highest, reversed);
         }
+    }
+    for (Row row = 0; row < open_.size(); ++row) {
+        if (open_[row]) totals_[row] += more[statics.group[row]];
     }
 }
 
 // The highest total; a key that was too high is lowered, and the search repeated.
-Row Decider::best_with(const Class& c, const Ledger& ledger, std::vector<MaxTree>& trees, std::span<const Row> feasible,
-                       std::span<const int64_t> extra) {
-    while (!feasible.empty()) {
-        size_t best = 0;
-        std::pair<int64_t, uint32_t> highest{std::numeric_limits<int64_t>::min(), 0};
-        for (size_t i = 0; i < feasible.size(); ++i) {
-            const Key key = key_of(c, feasible[i], trees);
-            const std::pair<int64_t, uint32_t> total{extra[i] + (key >> kRankBits), key & kMaxRank};
-            if (total <= highest) continue;
-            highest = total;
-            best = i;
-        }
-        const Row row = feasible[best];
+Row Decider::best_with(const Class& c, const Ledger& ledger, std::vector<MaxTree>& trees) {
+    while (true) {
+        const std::span<const Key> keys = keys_by_row(c, trees);
+        const uint64_t best = best_total(keys.data(), totals_.data(), open_.data(), open_.size());
+        if (best == 0) return ledger::kNoRow;
+        const Row row = columns_.row_of(static_cast<Key>(best & kMaxRank));
         const Key exact_key = exact(c, ledger, row);
-        if (exact_key == key_of(c, row, trees)) return row;
+        if (exact_key == keys[row]) return row;
         ++counts_.lowered;
         set(c, row, exact_key, trees);
     }
-    return ledger::kNoRow;
 }
 
 }  // namespace berth::sched::fast

@@ -80,6 +80,37 @@ void strike_short(const float* __restrict free, float asked, size_t blocks, uint
 }
 
 BERTH_VECTOR
+void open_where(const Key* __restrict keys, size_t rows, uint8_t* __restrict open) {
+    for (size_t i = 0; i < rows; ++i) open[i] = keys[i] != 0;
+}
+
+void close_domains(const uint32_t* __restrict domains, const uint8_t* __restrict closed, uint32_t domain_count,
+                   size_t rows, uint8_t* __restrict open) {
+    for (size_t i = 0; i < rows; ++i) {
+        const uint32_t at = domains[i] < domain_count ? domains[i] : domain_count;
+        open[i] = open[i] & (closed[at] ^ 1);
+    }
+}
+
+BERTH_VECTOR
+void add_weighted(const int64_t* __restrict points, int64_t weight, size_t rows, int64_t* __restrict totals) {
+    const auto factor = static_cast<int32_t>(weight);
+    for (size_t i = 0; i < rows; ++i) totals[i] += int64_t{static_cast<int32_t>(points[i])} * factor;
+}
+
+BERTH_VECTOR
+uint64_t best_total(const Key* __restrict keys, const int64_t* __restrict totals, const uint8_t* __restrict open,
+                    size_t rows) {
+    int64_t best = 0;
+    for (size_t i = 0; i < rows; ++i) {
+        const int64_t total = (totals[i] << kRankBits) + keys[i];
+        const int64_t here = open[i] != 0 ? total : 0;
+        best = here > best ? here : best;
+    }
+    return static_cast<uint64_t>(best);
+}
+
+BERTH_VECTOR
 Key top_of_block(const Key* __restrict keys) {
     Key top = 0;
     for (size_t i = 0; i < kBlock; ++i) top = top > keys[i] ? top : keys[i];

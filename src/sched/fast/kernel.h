@@ -54,6 +54,15 @@ void upper_keys_scalar(const RowColumns& rows, const ClassNumbers& numbers, cons
 // base[i] = 0 where free[i] < asked.
 void strike_short(const float* free, float asked, size_t blocks, uint16_t* base);
 
+// open[i] = keys[i] != 0.
+void open_where(const Key* keys, size_t rows, uint8_t* open);
+// open[i] = 0 where closed[min(domains[i], domain_count)] is not 0.
+void close_domains(const uint32_t* domains, const uint8_t* closed, uint32_t domain_count, size_t rows, uint8_t* open);
+// totals[i] += weight x points[i].
+void add_weighted(const int64_t* points, int64_t weight, size_t rows, int64_t* totals);
+// The largest (totals[i] + score of keys[i]) << kRankBits | rank of keys[i] among the open rows; 0: none is open.
+uint64_t best_total(const Key* keys, const int64_t* totals, const uint8_t* open, size_t rows);
+
 // The largest of one block.
 Key top_of_block(const Key* keys);
 

@@ -20,6 +20,7 @@ public:
 
     // To fill it in one go: write keys() and block_tops(), padding included, then call filled().
     size_t blocks() const { return levels_[0].size() / kBlock; }
+    const Key* keys() const { return levels_[0].data(); }
     Key* keys() { return levels_[0].data(); }
     Key* block_tops() { return levels_[1].data(); }
     void filled() { fill_above(1); }

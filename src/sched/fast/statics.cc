@@ -11,6 +11,8 @@ void take_filter(const Filter& filter, Terms& terms, bool& fit) {
         fit = true;
     } else if (filter.row_term() == RowTerm::Ports) {
         terms.ports = true;
+    } else if (filter.name() == "Reservation") {
+        terms.credit_filters.push_back(&filter);
     } else {
         (filter.by_node_alone() ? terms.node_filters : terms.far_filters).push_back(&filter);
     }
@@ -94,6 +96,7 @@ Terms terms_of(const Profile& profile) {
     }
     int64_t highest = (terms.least_weight + terms.balanced_weight) * kMaxScore;
     for (const auto& [scorer, weight] : terms.fixed) highest += weight * kMaxScore;
+    terms.credit = terms.ports && terms.credit_filters.size() == 2;
     terms.usable = fit && positive && highest <= kMaxKeyScore;
     return terms;
 }

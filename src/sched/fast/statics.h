@@ -24,9 +24,12 @@ struct Terms {
     // Plugins whose answers depend on more than the row.
     std::vector<const Filter*> far_filters;
     std::vector<Profile::Weighted> far_scorers;
+    std::vector<const Filter*>
+        credit_filters;  // Reservation's: for pods, computed as credit; for reservations far ones
     int64_t least_weight = 0;
     int64_t balanced_weight = 0;
     bool ports = false;
+    bool credit = false;  // reservations are as the fast way knows them
     bool usable = false;  // the rest is as the fast way knows it
 };
 Terms terms_of(const Profile& profile);

@@ -38,6 +38,7 @@ private:
 };
 
 const ledger::NodeFilter kAllNodes;
+using Domains = std::vector<ClosedDomains>;
 
 // What placed pods hold about the ask, times weight(term), summed into `sums`.
 template <class Weight>
@@ -60,19 +61,6 @@ void add_held(const Ask& ask, const ledger::Terms& terms, const std::vector<Rese
     });
 }
 
-// Rows of one key that a filter refuses, by domain.
-struct Closed {
-    std::span<const Domain> domains;  // by row
-    std::vector<uint8_t> closed;      // by domain
-};
-
-bool closes(std::span<const Closed> keys, Row row) {
-    return std::any_of(keys.begin(), keys.end(), [&](const Closed& key) {
-        const Domain domain = key.domains[row];
-        return domain != kNoDomain && key.closed[domain];
-    });
-}
-
 bool spoken_of(const Ask& ask, const Ledger& ledger) {
     return !ledger.terms().held_about(ask.spec->ns, ask.spec->labels).empty();
 }
@@ -86,74 +74,89 @@ public:
 
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
         if (!concerns(ask, ledger)) return;
-        ledger::Terms& terms = ledger.terms();
-        terms.trim();
-        const auto unseen = invisible(ask);
-        const std::vector<Closed> wanted = unmet_affinity(ask, terms, unseen);
-        const std::vector<Closed> shunned = own_anti_affinity(ask, terms, unseen);
-        const std::vector<Closed> shunning = held_anti_affinity(ask, terms, unseen);
-        if (wanted.empty() && shunned.empty() && shunning.empty()) return;
+        const Closed closed = closed_to(ask, ledger);
+        if (closed.far.empty() && closed.near.empty() && closed.shunning.empty()) return;
         const auto far = strikes.refusal(kName, {"node(s) didn't match pod affinity rules"}, true);
         const auto near = strikes.refusal(kName, {"node(s) didn't match pod anti-affinity rules"}, false);
         const auto refused =
             strikes.refusal(kName, {"node(s) didn't satisfy existing pods anti-affinity rules"}, false);
+        const auto any = [](const Domains& keys, Row row) {
+            return std::any_of(keys.begin(), keys.end(), [&](const ClosedDomains& key) { return key.closes(row); });
+        };
         strikes.each_open([&](Row row) {
-            for (const auto& key : wanted) {
-                const Domain domain = key.domains[row];
-                if (domain == kNoDomain || key.closed[domain]) return strikes.strike(row, far);
-            }
-            if (closes(shunned, row)) return strikes.strike(row, near);
-            if (closes(shunning, row)) return strikes.strike(row, refused);
+            if (any(closed.far, row)) return strikes.strike(row, far);
+            if (any(closed.near, row)) return strikes.strike(row, near);
+            if (any(closed.shunning, row)) return strikes.strike(row, refused);
         });
     }
 
+    std::optional<Domains> closed_domains(const Ask& ask, const Ledger& ledger) const override {
+        auto [all, near, shunning] = closed_to(ask, ledger);
+        std::move(near.begin(), near.end(), std::back_inserter(all));
+        std::move(shunning.begin(), shunning.end(), std::back_inserter(all));
+        return all;
+    }
+
 private:
+    struct Closed {
+        Domains far;       // without the pods that the ask must be near
+        Domains near;      // with pods that it shuns
+        Domains shunning;  // with pods that shun it
+    };
+    static Closed closed_to(const Ask& ask, const Ledger& ledger) {
+        ledger::Terms& terms = ledger.terms();
+        terms.trim();
+        const auto unseen = invisible(ask);
+        return {unmet_affinity(ask, terms, unseen), own_anti_affinity(ask, terms, unseen),
+                held_anti_affinity(ask, terms, unseen)};
+    }
+    static std::vector<uint8_t>& add_key(const TopologyKey& key, bool closed, Domains& keys) {
+        return keys.emplace_back(ClosedDomains{key.rows(), std::vector<uint8_t>(key.domains() + 1, closed)}).closed;
+    }
+
     // A domain is open when it has a pod that all the terms speak of. When there is none anywhere and the ask itself is
     // such a pod, it is the first of its group: every domain is open, but the labels must be there.
-    static std::vector<Closed> unmet_affinity(const Ask& ask, ledger::Terms& terms,
-                                              const std::vector<ReservationIndex>& unseen) {
+    static Domains unmet_affinity(const Ask& ask, ledger::Terms& terms, const std::vector<ReservationIndex>& unseen) {
         const auto& own = ask.spec->affinity;
         if (own.empty()) return {};
         const ledger::PodFilter pods{own, false};
-        std::vector<Closed> keys;
+        Domains keys;
         bool any = false;
         for (const auto& term : own) {
             const SeenTally tally(terms, terms.tally(pods, kAllNodes, term.topology_key), unseen);
-            const auto& key = tally->scope->key();
             any = any || tally->counts.nonzero() != 0;
-            auto& closed = keys.emplace_back(Closed{key.rows(), std::vector<uint8_t>(key.domains(), 1)}).closed;
+            auto& closed = add_key(tally->scope->key(), true, keys);
             tally->counts.each([&](Domain domain, uint32_t) { closed[domain] = 0; });
         }
         const bool first = !any && std::all_of(own.begin(), own.end(), [&](const auto& term) {
             return terms.asked_matches(term, ask.spec->ns, ask.spec->labels);
         });
         if (first) {
-            for (auto& key : keys) std::fill(key.closed.begin(), key.closed.end(), 0);
+            for (auto& key : keys) std::fill(key.closed.begin(), key.closed.end() - 1, 0);
         }
         return keys;
     }
 
-    static std::vector<Closed> own_anti_affinity(const Ask& ask, ledger::Terms& terms,
-                                                 const std::vector<ReservationIndex>& unseen) {
-        std::vector<Closed> keys;
+    static Domains own_anti_affinity(const Ask& ask, ledger::Terms& terms,
+                                     const std::vector<ReservationIndex>& unseen) {
+        Domains keys;
         for (const auto& term : ask.spec->anti_affinity) {
             const SeenTally tally(terms, terms.tally({{term}, false}, kAllNodes, term.topology_key), unseen);
             if (tally->counts.nonzero() == 0) continue;
-            const auto& key = tally->scope->key();
-            auto& closed = keys.emplace_back(Closed{key.rows(), std::vector<uint8_t>(key.domains())}).closed;
+            auto& closed = add_key(tally->scope->key(), false, keys);
             tally->counts.each([&](Domain domain, uint32_t) { closed[domain] = 1; });
         }
         return keys;
     }
 
-    static std::vector<Closed> held_anti_affinity(const Ask& ask, const ledger::Terms& terms,
-                                                  const std::vector<ReservationIndex>& unseen) {
+    static Domains held_anti_affinity(const Ask& ask, const ledger::Terms& terms,
+                                      const std::vector<ReservationIndex>& unseen) {
         SumsByKey holders;
         add_held(
             ask, terms, unseen, [](const HeldTerm& term) { return term.hold == Hold::AntiAffinity ? 1 : 0; }, holders);
-        std::vector<Closed> keys;
+        Domains keys;
         for (const auto& [key, by_domain] : holders.all()) {
-            auto& closed = keys.emplace_back(Closed{key->rows(), std::vector<uint8_t>(by_domain.size())}).closed;
+            auto& closed = add_key(*key, false, keys);
             for (size_t domain = 0; domain < by_domain.size(); ++domain) closed[domain] = by_domain[domain] > 0;
         }
         return keys;
@@ -171,6 +174,18 @@ public:
 
     void score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
                std::span<int64_t> points) const override {
+        score_rows(ask, ledger, {}, [&](size_t i) { return feasible[i]; }, points);
+    }
+    void score_open(const Ask& ask, const Ledger& ledger, std::span<const uint8_t> open,
+                    std::span<int64_t> points) const override {
+        score_rows(ask, ledger, open, [](size_t i) { return i; }, points);
+    }
+
+private:
+    // Of the rows row_at(0), row_at(1), ...; when `open` is not empty, only those that it marks count.
+    template <class RowAt>
+    void score_rows(const Ask& ask, const Ledger& ledger, std::span<const uint8_t> open, RowAt row_at,
+                    std::span<int64_t> points) const {
         std::fill(points.begin(), points.end(), 0);
         if (!concerns(ask, ledger)) return;
         ledger::Terms& terms = ledger.terms();
@@ -181,16 +196,15 @@ public:
         add_preferred(ask.spec->preferred_anti_affinity, -1, terms, unseen, sums);
         add_held(ask, terms, unseen, [&](const HeldTerm& term) { return weight_of(term); }, sums);
         for (const auto& [key, by_domain] : sums.all()) {
-            const auto domains = key->rows();
-            for (size_t i = 0; i < feasible.size(); ++i) {
-                const Domain domain = domains[feasible[i]];
+            const std::span<const Domain> domains = key->rows();
+            const size_t rows = std::min(points.size(), open.empty() ? points.size() : domains.size());
+            for (size_t i = 0; i < rows; ++i) {
+                const Domain domain = domains[row_at(i)];
                 if (domain != kNoDomain) points[i] += by_domain[domain];
             }
         }
-        spread_out(points);
+        spread_out(points, open);
     }
-
-private:
     static bool prefers(const Ask& ask) {
         return !ask.spec->preferred_affinity.empty() || !ask.spec->preferred_anti_affinity.empty();
     }
@@ -219,14 +233,18 @@ private:
         }
     }
 
-    static void spread_out(std::span<int64_t> points) {
-        if (points.empty()) return;
-        const auto [least, most] = std::minmax_element(points.begin(), points.end());
-        const int64_t low = *least;
-        const int64_t high = *most;
+    static void spread_out(std::span<int64_t> points, std::span<const uint8_t> open) {
+        int64_t low = INT64_MAX;
+        int64_t high = INT64_MIN;
+        for (size_t i = 0; i < points.size(); ++i) {
+            if (!open.empty() && !open[i]) continue;
+            low = std::min(low, points[i]);
+            high = std::max(high, points[i]);
+        }
+        if (low >= high) return std::fill(points.begin(), points.end(), 0);
+        for (size_t i = 0; i < open.size(); ++i) points[i] = open[i] ? points[i] : low;
         const auto range = static_cast<double>(high - low);
-        map_values(points, low, high, [&](int64_t sum) -> int64_t {
-            if (high == low) return 0;
+        map_values(points, low, high, [&](int64_t sum) {
             return static_cast<int64_t>(static_cast<double>(kMaxScore) * (static_cast<double>(sum - low) / range));
         });
     }

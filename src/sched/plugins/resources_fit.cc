@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bitset>
 
 #include "sched/plugins/registry.h"
 #include "sched/points.h"
@@ -44,19 +45,26 @@ public:
 
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
         const std::vector<Want> wants = wants_of(*ask.spec, ledger);
+        Refusals refusals{strikes, {}};
         strikes.each_open([&](Row row) {
             const Credit* credit = ask.credit(row);
-            if (credit && !credit->offers.empty()) return strike_with(*credit, wants, ledger, row, strikes);
-            if (lacking(wants, row, no_more) > 0) refuse(wants, row, no_more, strikes);
+            if (credit && !credit->offers.empty()) return strike_with(*credit, wants, ledger, row, refusals);
+            if (lacking(wants, row, no_more) > 0) refuse(wants, row, no_more, refusals);
         });
     }
 
 private:
+    // What is short is the same list for many rows: its words are made once. A list is one bit a want, and one for
+    // "unresolvable".
+    struct Refusals {
+        Strikes& strikes;
+        std::vector<std::pair<std::bitset<64>, Strikes::RefusalId>> known;
+    };
     static int64_t no_more(model::ResourceId) { return 0; }
 
     // One of the offers must suffice; the refusal is that of the one which lacks least.
     static void strike_with(const Credit& credit, const std::vector<Want>& wants, const Ledger& ledger, Row row,
-                            Strikes& strikes) {
+                            Refusals& refusals) {
         const Offer* best = nullptr;
         int64_t fewest = INT64_MAX;
         for (const Offer& offer : credit.offers) {
@@ -66,7 +74,7 @@ private:
             if (lacks < fewest) best = &offer;
             fewest = std::min(fewest, lacks);
         }
-        refuse(wants, row, [&](model::ResourceId id) { return best->remaining(ledger, id); }, strikes);
+        refuse(wants, row, [&](model::ResourceId id) { return best->remaining(ledger, id); }, refusals);
     }
 
     // `more(id)`: what is there for this pod beyond what is free.
@@ -81,16 +89,33 @@ private:
     }
     // Lists everything that is short; more than the node has at all cannot be cured by evictions.
     template <class More>
-    static void refuse(const std::vector<Want>& wants, Row row, More more, Strikes& strikes) {
-        std::vector<std::string> reasons;
-        bool unresolvable = false;
-        for (const Want& want : wants) {
+    static void refuse(const std::vector<Want>& wants, Row row, More more, Refusals& refusals) {
+        std::bitset<64> list;
+        for (size_t i = 0; i < wants.size(); ++i) {
+            const Want& want = wants[i];
             if (enough(want, row, more)) continue;
-            reasons.push_back(want.reason);
-            unresolvable = unresolvable || !want.column || want.amount > want.column->allocatable[row];
+            list.set(std::min<size_t>(i, kMostListed - 1));
+            if (!want.column || want.amount > want.column->allocatable[row]) list.set(kMostListed);
         }
-        strikes.strike(row, strikes.refusal(kName, std::move(reasons), unresolvable));
+        const auto same = [&](const auto& entry) { return entry.first == list; };
+        auto found = std::find_if(refusals.known.begin(), refusals.known.end(), same);
+        if (found == refusals.known.end() || wants.size() >= kMostListed) {
+            refusals.known.emplace_back(list, words(wants, row, more, list.test(kMostListed), refusals.strikes));
+            found = refusals.known.end() - 1;
+        }
+        refusals.strikes.strike(row, found->second);
     }
+    template <class More>
+    static Strikes::RefusalId words(const std::vector<Want>& wants, Row row, More more, bool unresolvable,
+                                    Strikes& strikes) {
+        std::vector<std::string> reasons;
+        for (const Want& want : wants) {
+            if (!enough(want, row, more)) reasons.push_back(want.reason);
+        }
+        return strikes.refusal(kName, std::move(reasons), unresolvable);
+    }
+
+    static constexpr size_t kMostListed = 63;
 };
 
 class LeastAllocated final : public Scorer {

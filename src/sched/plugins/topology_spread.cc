@@ -77,22 +77,17 @@ ledger::NodeFilter nodes_of(const SpreadConstraint& constraint, const Constraint
     return filter;
 }
 
-// One DoNotSchedule constraint made ready: which domains are closed to the ask.
-struct Limit {
-    std::span<const Domain> domains;  // by row
-    std::vector<uint8_t> closed;      // by domain
-};
-
 // Closed where count + self - least > maxSkew. With fewer domains than minDomains the least counts as 0.
 // E.g. zones with 3, 1, 1 pods, maxSkew 1, the pod matches itself: 3 + 1 - 1 > 1 is closed, 1 + 1 - 1 is open.
-Limit limit_of(const SpreadConstraint& constraint, const ledger::Tally& tally, const Labels& labels) {
+ClosedDomains limit_of(const SpreadConstraint& constraint, const ledger::Tally& tally, const Labels& labels) {
     const auto domains = static_cast<int64_t>(tally.scope->present());
     int64_t least = domains == 0 ? INT32_MAX : tally.least();
     if (domains < constraint.min_domains.value_or(1)) least = 0;
     const int64_t self = constraint.selector && constraint.selector->matches(labels) ? 1 : 0;
     const int64_t room = constraint.max_skew - self + least;
     const auto& key = tally.scope->key();
-    Limit limit{key.rows(), std::vector<uint8_t>(key.domains(), room < 0)};
+    ClosedDomains limit{key.rows(), std::vector<uint8_t>(key.domains() + 1, room < 0)};
+    limit.closed.back() = 1;
     if (room < 0) return limit;
     const auto many = tally.counts.many();
     const auto most = static_cast<uint32_t>(std::min<int64_t>(room, UINT32_MAX));
@@ -112,25 +107,28 @@ public:
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
         const Constraints hard = constraints_of(ask, ledger, defaults_, true);
         if (hard.list.empty()) return;
-        const std::vector<Limit> limits = limits_of(ask, ledger, hard);
+        const std::vector<ClosedDomains> limits = limits_of(ask, ledger, hard);
         const auto skewed = strikes.refusal(kName, {"node(s) didn't match pod topology spread constraints"}, false);
         const auto unlabelled = strikes.refusal(
             kName, {"node(s) didn't match pod topology spread constraints (missing required label)"}, true);
         strikes.each_open([&](Row row) {
-            for (const Limit& limit : limits) {
-                const Domain domain = limit.domains[row];
-                if (domain == kNoDomain) return strikes.strike(row, unlabelled);
-                if (limit.closed[domain]) return strikes.strike(row, skewed);
+            for (const ClosedDomains& limit : limits) {
+                if (limit.lacks(row)) return strikes.strike(row, unlabelled);
+                if (limit.closes(row)) return strikes.strike(row, skewed);
             }
         });
     }
 
+    std::optional<std::vector<ClosedDomains>> closed_domains(const Ask& ask, const Ledger& ledger) const override {
+        return limits_of(ask, ledger, constraints_of(ask, ledger, defaults_, true));
+    }
+
 private:
-    static std::vector<Limit> limits_of(const Ask& ask, const Ledger& ledger, const Constraints& hard) {
+    static std::vector<ClosedDomains> limits_of(const Ask& ask, const Ledger& ledger, const Constraints& hard) {
         ledger::Terms& terms = ledger.terms();
         terms.trim();
         const auto unseen = invisible(ask);
-        std::vector<Limit> limits;
+        std::vector<ClosedDomains> limits;
         for (const auto& constraint : hard.list) {
             const auto& shared = terms.tally(pods_of(constraint, *ask.spec), nodes_of(constraint, hard, *ask.spec),
                                              constraint.topology_key);
@@ -169,23 +167,40 @@ public:
 
     void score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
                std::span<int64_t> points) const override {
-        const Constraints soft = constraints_of(ask, ledger, defaults_, false);
-        if (soft.list.empty()) return std::fill(points.begin(), points.end(), 0);
-        std::vector<Preference> preferences = preferences_of(ask, ledger, soft);
-        const std::vector<uint8_t> left_out = unlabelled(preferences, soft.all_keys, feasible);
-        for (auto& preference : preferences) weigh(preference, feasible, left_out);
-        for (size_t i = 0; i < feasible.size(); ++i) {
-            double cost = 0;
-            for (const auto& preference : preferences) {
-                const Row row = feasible[i];
-                if (preference.domains[row] != kNoDomain) cost += preference.cost[preference.places[row]];
-            }
-            points[i] = left_out[i] ? -1 : rounded(cost);
-        }
-        turn(points);
+        score_rows(ask, ledger, std::vector<uint8_t>(points.size()), [&](size_t i) { return feasible[i]; }, points);
+    }
+    void score_open(const Ask& ask, const Ledger& ledger, std::span<const uint8_t> open,
+                    std::span<int64_t> points) const override {
+        std::vector<uint8_t> left_out(open.size());
+        for (size_t i = 0; i < open.size(); ++i) left_out[i] = open[i] ^ 1;
+        score_rows(ask, ledger, std::move(left_out), [](size_t i) { return i; }, points);
     }
 
 private:
+    // Of the rows row_at(0), row_at(1), ...; those that are left out do not count and get 0.
+    template <class RowAt>
+    void score_rows(const Ask& ask, const Ledger& ledger, std::vector<uint8_t> left_out, RowAt row_at,
+                    std::span<int64_t> points) const {
+        const Constraints soft = constraints_of(ask, ledger, defaults_, false);
+        if (soft.list.empty()) return std::fill(points.begin(), points.end(), 0);
+        std::vector<Preference> preferences = preferences_of(ask, ledger, soft);
+        for (auto& preference : preferences) {
+            if (soft.all_keys) leave_out_unlabelled(preference, row_at, left_out);
+        }
+        std::vector<double> costs(points.size());
+        for (auto& preference : preferences) {
+            weigh(preference, row_at, left_out);
+            const std::span<const Domain> domains = preference.domains;
+            const std::span<const Domain> places = preference.places;
+            for (size_t i = 0; i < costs.size(); ++i) {
+                if (left_out[i] || domains[row_at(i)] == kNoDomain) continue;
+                costs[i] += preference.cost[places[row_at(i)]];
+            }
+        }
+        for (size_t i = 0; i < costs.size(); ++i) points[i] = left_out[i] ? -1 : rounded(costs[i]);
+        turn(points);
+    }
+
     static std::vector<Preference> preferences_of(const Ask& ask, const Ledger& ledger, const Constraints& soft) {
         ledger::Terms& terms = ledger.terms();
         terms.trim();
@@ -203,27 +218,28 @@ private:
         return out;
     }
 
-    // Beside the feasible rows: 1 where the node misses a key that it must have.
-    static std::vector<uint8_t> unlabelled(const std::vector<Preference>& preferences, bool all_keys,
-                                           std::span<const Row> feasible) {
-        std::vector<uint8_t> missing(feasible.size());
-        if (!all_keys) return missing;
-        for (const auto& preference : preferences) {
-            for (size_t i = 0; i < feasible.size(); ++i) missing[i] |= preference.domains[feasible[i]] == kNoDomain;
+    // Nodes that miss a key that they must have.
+    template <class RowAt>
+    static void leave_out_unlabelled(const Preference& preference, RowAt row_at, std::vector<uint8_t>& left_out) {
+        for (size_t i = 0; i < left_out.size(); ++i) {
+            if (!left_out[i]) left_out[i] = preference.domains[row_at(i)] == kNoDomain;
         }
-        return missing;
     }
 
-    static void weigh(Preference& preference, std::span<const Row> feasible, std::span<const uint8_t> left_out) {
+    template <class RowAt>
+    static void weigh(Preference& preference, RowAt row_at, std::span<const uint8_t> left_out) {
         const ledger::Tally& tally = *preference.tally;
         const auto& key = tally.scope->key();
         const bool each_node = key.key() == ledger::kEachNode;
         const size_t size = each_node ? static_cast<size_t>(std::count(left_out.begin(), left_out.end(), 0))
-                                      : domains_among(key, feasible, left_out);
+                                      : domains_among(key, row_at, left_out);
         const double weight = std::log(static_cast<double>(size + 2));
         const double skew = preference.constraint->max_skew - 1;
         preference.cost.assign(key.domains(), skew);
-        tally.counts.each([&](Domain domain, uint32_t count) { preference.cost[domain] = count * weight + skew; });
+        const auto many = tally.counts.many();
+        for (size_t domain = 0; domain < many.size(); ++domain) preference.cost[domain] = many[domain] * weight + skew;
+        const auto few = [&](Domain domain, uint32_t count) { preference.cost[domain] = count * weight + skew; };
+        if (many.empty()) tally.counts.each(few);
         // A node without the label is in the domain of those that say "".
         const Domain blank = key.find("");
         if (blank == kNoDomain || tally.unlabelled == 0) return;
@@ -231,16 +247,16 @@ private:
         preference.cost[blank] = count * weight + skew;
     }
 
-    static size_t domains_among(const ledger::TopologyKey& key, std::span<const Row> feasible,
-                                std::span<const uint8_t> left_out) {
+    template <class RowAt>
+    static size_t domains_among(const ledger::TopologyKey& key, RowAt row_at, std::span<const uint8_t> left_out) {
         const auto domains = key.rows();
         std::vector<uint8_t> seen(key.domains() + 1);  // the last: nodes without the label
         const Domain blank = key.find("");
         const Domain without = blank == kNoDomain ? static_cast<Domain>(key.domains()) : blank;
         size_t size = 0;
-        for (size_t i = 0; i < feasible.size(); ++i) {
+        for (size_t i = 0; i < left_out.size(); ++i) {
             if (left_out[i]) continue;
-            const Domain domain = domains[feasible[i]];
+            const Domain domain = domains[row_at(i)];
             uint8_t& mark = seen[domain == kNoDomain ? without : domain];
             size += mark == 0;
             mark = 1;

@@ -1,0 +1,109 @@
+// Pods that match reservations. As a rule the best place with credit is known, and what it supplies outranks every
+// score. Otherwise the whole table is looked at, with the places that have credit laid over it.
+#include <algorithm>
+
+#include "sched/credit.h"
+#include "sched/draw.h"
+#include "sched/fast/decider.h"
+
+namespace berth::sched::fast {
+namespace {
+
+constexpr size_t kMaxSides = 8;  // of a class
+
+}  // namespace
+
+// What the pods of a class that differ in labels, owners or wishes have in common with this one.
+Side& Decider::side_of(Class& c, const model::Pod& pod, const Ledger& ledger) {
+    auto found = std::find_if(c.sides.begin(), c.sides.end(), [&](const auto& side) { return side->speaks_for(pod); });
+    if (found == c.sides.end()) {
+        if (c.sides.size() >= kMaxSides) {
+            c.sides.erase(std::min_element(c.sides.begin(), c.sides.end(),
+                                           [](const auto& a, const auto& b) { return a->last_use < b->last_use; }));
+        }
+        c.sides.push_back(std::make_unique<Side>(pod));
+        found = c.sides.end() - 1;
+    }
+    (*found)->last_use = uses_;
+    (*found)->follow(ledger, [&](const Ask& ask, Row row) { return judge(c, ledger, ask, row); });
+    return **found;
+}
+
+CreditPlace Decider::judge(const Class& c, const Ledger& ledger, const Ask& ask, Row row) const {
+    CreditPlace place;
+    place.row = row;
+    place.key = worth(c, ledger, row);
+    if (place.key == 0) return place;
+    place.open = admits_with_credit(ask, ledger, row);
+    if (place.open) place.supplied = reservation_score(ask, ledger, row);
+    place.odd = place.supplied == 0 && place.open != (exact(c, ledger, row) != 0);
+    return place;
+}
+
+Row Decider::choose_with_side(Class& c, const model::Pod& pod, const Ledger& ledger, std::vector<MaxTree>& trees) {
+    const Side& side = side_of(c, pod, ledger);
+    if (!side.fault().empty()) return ledger::kNoRow;
+    Ask ask;
+    ask.spec = pod.spec.get();
+    ask.pod = &pod;
+    if (!named_by_reservation(pod, ledger) && !side.claims(pod, ledger)) {
+        if (side.must_draw() && !side.any_open()) return ledger::kNoRow;
+        if (side.empty()) return choose_without_credit(c, ask, ledger, trees);
+        const CreditPlace* best_place = side.best();
+        const bool far = reaches_far(ask, ledger);
+        if (!far && best_place && (trees.size() == 1 || side.alone_best())) {
+            ++counts_.drawn;
+            return best_place->row;
+        }
+        if (!far && !best_place && side.odd() == 0 && !side.must_draw())
+            return choose_without_credit(c, ask, ledger, trees);
+    }
+    const Ask whole = ask_for(pod, ledger);
+    if (whole.plain()) return choose_without_credit(c, whole, ledger, trees);
+    ++counts_.far;
+    return choose_with_credit(c, whole, ledger, trees);
+}
+
+Row Decider::choose_with_credit(Class& c, const Ask& ask, const Ledger& ledger, std::vector<MaxTree>& trees) {
+    if (!c.settled) settle(c, ledger, trees);
+    const std::span<const Key> keys = keys_by_row(c, trees);
+    if (keys.data() != keys_.data()) keys_.assign(keys.begin(), keys.end());
+    open_.resize(ledger.rows());
+    open_where(keys_.data(), open_.size(), open_.data());
+    if (ask.wishes.affinity) std::fill(open_.begin(), open_.end(), 0);
+    for (const auto& [row, credit] : ask.credits) {
+        keys_[row] = worth(c, ledger, row);
+        open_[row] = keys_[row] != 0 && admits_with_credit(ask, ledger, row);
+    }
+    close_rows(ask, ledger);
+    add_far_points(ask, ledger);
+    add_scaled(c);
+    if (const Row row = best_supplied(ask, ledger); row != ledger::kNoRow) return row;
+    while (true) {
+        const uint64_t best = best_total(keys_.data(), totals_.data(), open_.data(), open_.size());
+        if (best == 0) return ledger::kNoRow;
+        const Row row = columns_.row_of(static_cast<Key>(best & kMaxRank));
+        const Key true_key = ask.credit(row) ? keys_[row] : exact(c, ledger, row);
+        if (true_key == keys_[row]) return row;
+        ++counts_.lowered;
+        set(c, row, true_key, trees);
+        keys_[row] = true_key;
+    }
+}
+
+// Of the open rows the one where reservations supply most, if they supply anything anywhere.
+Row Decider::best_supplied(const Ask& ask, const Ledger& ledger) const {
+    Row best = ledger::kNoRow;
+    std::pair<int64_t, int64_t> highest{0, 0};
+    for (const auto& [row, credit] : ask.credits) {
+        if (!open_[row]) continue;
+        const int64_t supplied = reservation_score(ask, ledger, row);
+        const std::pair here{supplied, (totals_[row] << kRankBits) + keys_[row]};
+        if (supplied == 0 || here <= highest) continue;
+        highest = here;
+        best = row;
+    }
+    return best;
+}
+
+}  // namespace berth::sched::fast
