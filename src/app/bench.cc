@@ -16,15 +16,24 @@ namespace {
 // One line a group of workloads.
 constexpr std::array kGroups{
     cli::core_workloads,
+    cli::reservation_workloads,
     cli::store_workloads,
     api_workloads,
 };
 
-const cli::Workload* find_workload(std::string_view name) {
+const cli::Workload* find_in(std::span<const cli::Workload> group, std::string_view name) {
+    for (const auto& workload : group) {
+        if (name == workload.name || (workload.alias && name == workload.alias)) return &workload;
+    }
+    return nullptr;
+}
+
+const cli::Workload* find_workload(std::string_view name, std::string_view mode) {
+    if (mode == "embedded") {
+        if (const auto* found = find_in(embedded_workloads(), name)) return found;
+    }
     for (const auto group : kGroups) {
-        for (const auto& workload : group()) {
-            if (name == workload.name || (workload.alias && name == workload.alias)) return &workload;
-        }
+        if (const auto* found = find_in(group(), name)) return found;
     }
     return nullptr;
 }
@@ -41,7 +50,7 @@ void print_table(const JsonObject& fields) {
 }
 
 int run_workload(const std::string& name, const cli::BenchOptions& options, bool as_json) {
-    const cli::Workload* workload = find_workload(name);
+    const cli::Workload* workload = find_workload(name, options.mode);
     if (!workload) {
         fmt::print(stderr, "berth: unknown workload \"{}\"; 'berth bench --list' names them\n", name);
         return cli::kWrongUsage;

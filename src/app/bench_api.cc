@@ -5,10 +5,9 @@
 #include <array>
 #include <atomic>
 #include <csignal>
-#include <filesystem>
 #include <thread>
 
-#include "app/bench_client.h"
+#include "app/bench_load.h"
 #include "app/server.h"
 #include "base/clock.h"
 #include "cli/bench.h"
@@ -26,134 +25,81 @@ base::Instant now() {
     return base::system_clock().now();
 }
 
-double seconds(base::Duration span) {
-    return std::chrono::duration<double>(span).count();
-}
-
 // A server on a directory of its own.
 struct Stand {
-    std::string directory;
+    BenchPlace place;
     std::unique_ptr<Server> server;
     double ready_s = 0;
 
-    static Result<Stand> make(const cli::BenchOptions& options) {
+    explicit Stand(const cli::BenchOptions& options) : place(options.data_dir) {}
+
+    static Result<std::unique_ptr<Stand>> make(const cli::BenchOptions& options) {
         std::signal(SIGPIPE, SIG_IGN);
         raise_file_limit();
-        Stand out;
-        const std::string base =
-            options.data_dir.empty() ? std::filesystem::temp_directory_path().string() : options.data_dir;
-        out.directory = fmt::format("{}/berth-bench-{}", base, now().nanos);
+        auto out = std::make_unique<Stand>(options);
         ServerOptions settings;
-        settings.data_dir = out.directory;
+        settings.data_dir = out->place.path();
         settings.listen = "127.0.0.1:0";
         settings.in_memory = options.variant == "memory";
-        const auto begin = now();
-        out.server = TRY(Server::start(settings));
-        out.ready_s = seconds(now() - begin);
+        const cli::Stopwatch stopwatch;
+        out->server = TRY(Server::start(settings));
+        out->ready_s = std::chrono::duration<double>(stopwatch.wall()).count();
         return out;
     }
-    Stand() = default;
-    Stand(Stand&&) = default;
-    Stand& operator=(Stand&&) = default;
-    ~Stand() {
-        server.reset();
-        if (!directory.empty()) std::filesystem::remove_all(directory);
-    }
-
-    Result<BenchClient> client() const {
-        const auto& url = server->url();
-        const auto port = static_cast<uint16_t>(std::stoi(url.substr(url.rfind(':') + 1)));
-        return BenchClient::connect(port, directory + "/pki");
-    }
+    Result<BenchFlock> clients(size_t count) const { return connect_to(server->url(), place.path(), count); }
 };
 
-std::string pod_text(const std::string& name) {
-    return fmt::format(
-        R"({{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"{}","labels":{{"app":"bench"}}}},"spec":{{"containers":[)"
-        R"({{"name":"main","image":"nginx:1.25","ports":[{{"containerPort":80}}],"env":[{{"name":"A","value":"b"}}],)"
-        R"("resources":{{"requests":{{"cpu":"100m","memory":"128Mi"}},"limits":{{"memory":"256Mi"}}}}}}]}}}})",
-        name);
+// The usual fields, and how many clients there were.
+Result<JsonObject> measure(const Stand& stand, const Load& load) {
+    auto flock = TRY(stand.clients(kClients));
+    const cli::Stopwatch stopwatch;
+    const cli::Latencies latencies = TRY(run_load(flock, load));
+    JsonObject fields{{"mode", "embedded"}, {"clients", kClients}};
+    for (auto& field : cli::report(latencies, latencies.count(), stopwatch)) fields[field.key()] = field.value();
+    return fields;
 }
 
-struct Round {
-    int64_t count = 0;
-    cli::Latencies latencies;
-    std::optional<Error> trouble;
-};
-
-// Every client runs act(client, i) for its share of `total` numbers.
-template <class Act>
-Result<JsonObject> run_clients(const Stand& stand, int64_t total, Act act) {
-    std::vector<BenchClient> clients;
-    for (int i = 0; i < kClients; ++i) clients.push_back(TRY(stand.client()));
-    std::atomic<int64_t> next{0};
-    std::vector<Round> rounds(kClients);
-    const auto begin = now();
-    std::vector<std::thread> threads;
-    for (int i = 0; i < kClients; ++i) {
-        threads.emplace_back([&, i] {
-            for (int64_t n = next++; n < total && !rounds[i].trouble; n = next++) {
-                const auto before = now();
-                if (auto done = act(clients[i], n); !done) rounds[i].trouble = done.error();
-                rounds[i].latencies.add(now() - before);
-                ++rounds[i].count;
-            }
-        });
-    }
-    for (auto& thread : threads) thread.join();
-    const double took = seconds(now() - begin);
-    cli::Latencies all;
-    for (const auto& round : rounds) {
-        if (round.trouble) return *round.trouble;
-        all.add(round.latencies);
-    }
-    return JsonObject{{"clients", kClients},
-                      {"operations", total},
-                      {"per_second", static_cast<double>(total) / took},
-                      {"p50_us", all.percentile(50)},
-                      {"p99_us", all.percentile(99)}};
+int64_t count_of(const cli::BenchOptions& options, int64_t otherwise) {
+    return options.pods > 0 ? options.pods : otherwise;
 }
 
-Status expect(Result<BenchClient::Answer> answer, int code) {
-    if (!answer) return answer.error();
-    if (answer->code != code) return base::internal(fmt::format("{}: {}", answer->code, answer->body));
-    return {};
+Load creates(int64_t count) {
+    return {count, 201, [](int64_t n) { return request_text("POST", kPods, pod_text(fmt::format("pod-{}", n))); }};
 }
 
 Status make_pods(const Stand& stand, int64_t count) {
-    auto made = run_clients(stand, count, [](BenchClient& client, int64_t n) {
-        return expect(client.ask("POST", kPods, pod_text(fmt::format("pod-{}", n))), 201);
-    });
-    if (!made) return made.error();
+    auto flock = TRY(stand.clients(kClients));
+    TRY(run_load(flock, creates(count)));
     return {};
 }
 
 Result<JsonObject> api_start(const cli::BenchOptions& options) {
-    const Stand stand = TRY(Stand::make(options));
-    return JsonObject{{"ready_s", stand.ready_s}, {"rss_mb", cli::resident_mb()}};
+    const cli::Stopwatch stopwatch;
+    const auto stand = TRY(Stand::make(options));
+    cli::Latencies once;
+    once.add(std::chrono::duration_cast<base::Duration>(std::chrono::duration<double>(stand->ready_s)));
+    JsonObject fields{{"mode", "embedded"}, {"ready_s", cli::rounded(stand->ready_s)}};
+    for (auto& field : cli::report(once, 1, stopwatch)) fields[field.key()] = field.value();
+    return fields;
 }
 
 Result<JsonObject> api_create(const cli::BenchOptions& options) {
-    const Stand stand = TRY(Stand::make(options));
-    return run_clients(stand, options.pods > 0 ? options.pods : 10'000, [](BenchClient& client, int64_t n) {
-        return expect(client.ask("POST", kPods, pod_text(fmt::format("pod-{}", n))), 201);
-    });
+    const auto stand = TRY(Stand::make(options));
+    return measure(*stand, creates(count_of(options, 20'000)));
 }
 
 Result<JsonObject> api_get(const cli::BenchOptions& options) {
-    const Stand stand = TRY(Stand::make(options));
-    TRY(make_pods(stand, 100));
-    return run_clients(stand, options.pods > 0 ? options.pods : 40'000, [](BenchClient& client, int64_t n) {
-        return expect(client.ask("GET", fmt::format("{}/pod-{}", kPods, n % 100)), 200);
-    });
+    const auto stand = TRY(Stand::make(options));
+    TRY(make_pods(*stand, 100));
+    const auto request = [](int64_t n) { return request_text("GET", fmt::format("{}/pod-{}", kPods, n % 100)); };
+    return measure(*stand, {count_of(options, 40'000), 200, request});
 }
 
 Result<JsonObject> api_list(const cli::BenchOptions& options) {
-    const Stand stand = TRY(Stand::make(options));
-    TRY(make_pods(stand, 2000));
-    return run_clients(stand, options.pods > 0 ? options.pods : 500, [](BenchClient& client, int64_t) {
-        return expect(client.ask("GET", fmt::format("{}?resourceVersion=0", kPods)), 200);
-    });
+    const auto stand = TRY(Stand::make(options));
+    TRY(make_pods(*stand, 2000));
+    const auto request = [](int64_t) { return request_text("GET", fmt::format("{}?resourceVersion=0", kPods)); };
+    return measure(*stand, {count_of(options, 500), 200, request});
 }
 
 // The lag of the events in a stretch of a stream: each carries the instant of its write.
@@ -171,60 +117,114 @@ void note_lags(std::string& text, cli::Latencies& lags) {
     text.erase(0, at == std::string::npos ? text.size() : at);
 }
 
-// 500 writes a second for three seconds, told to a thousand watches; every twentieth measures.
-Result<JsonObject> api_watch(const cli::BenchOptions& options) {
-    const Stand stand = TRY(Stand::make(options));
-    const int64_t watches = options.nodes > 0 ? options.nodes : 1000;
-    std::vector<BenchClient> clients;
-    for (int64_t i = 0; i < watches; ++i) {
-        clients.push_back(TRY(stand.client()));
-        TRY(clients.back().open_stream(fmt::format("{}?watch=1", kMaps)));
+// A thousand watches, read by one thread; every twentieth measures.
+class Watchers {
+public:
+    static Result<std::unique_ptr<Watchers>> open(const Stand& stand, size_t count) {
+        auto out = std::unique_ptr<Watchers>(new Watchers(TRY(stand.clients(count))));
+        for (size_t i = 0; i < count; ++i) {
+            TRY(out->flock_.send(i, request_text("GET", fmt::format("{}?watch=1", kMaps))));
+        }
+        out->thread_ = std::thread([watchers = out.get()] { watchers->run(); });
+        return out;
     }
-    std::vector<cli::Latencies> lags(clients.size());
-    std::vector<std::thread> threads;
-    for (size_t i = 0; i < clients.size(); ++i) {
-        threads.emplace_back([&, i] {
-            std::string text;
-            while (clients[i].read(text)) {
-                if (i % 20 == 0)
-                    note_lags(text, lags[i]);
-                else
+    ~Watchers() { stop(); }
+    void stop() {
+        stop_ = true;
+        if (thread_.joinable()) thread_.join();
+    }
+    int64_t events() const { return events_; }
+    // After stop().
+    const cli::Latencies& lags() const { return lags_; }
+
+private:
+    explicit Watchers(BenchFlock flock) : flock_(std::move(flock)) {}
+    void run() {
+        while (!stop_) {
+            const auto read = flock_.poll(50, [&](size_t watch, std::string& text) -> Status {
+                if (watch % 20 == 0) {
+                    const auto before = lags_.count();
+                    note_lags(text, lags_);
+                    events_ += static_cast<int64_t>(lags_.count() - before);
+                } else {
                     text.clear();
-            }
-        });
+                }
+                return {};
+            });
+            if (!read) return;
+        }
     }
-    BenchClient writer = TRY(stand.client());
-    const int64_t writes = options.pods > 0 ? options.pods : 1500;
+
+    BenchFlock flock_;
+    cli::Latencies lags_;
+    std::atomic<int64_t> events_ = 0;
+    std::atomic<bool> stop_ = false;
+    std::thread thread_;
+};
+
+// One write every two milliseconds, whether or not the ones before were answered, as long as a connection is idle.
+Result<cli::Latencies> write_steadily(BenchFlock& flock, int64_t writes) {
+    cli::Latencies latencies;
+    std::vector<size_t> idle;
+    std::vector<base::Instant> since(flock.size());
+    for (size_t i = 0; i < flock.size(); ++i) idle.push_back(i);
     const auto begin = now();
-    for (int64_t n = 0; n < writes; ++n) {
-        std::this_thread::sleep_until(std::chrono::steady_clock::time_point(
-            std::chrono::nanoseconds((begin + n * std::chrono::milliseconds(2)).nanos)));
-        TRY(expect(
-            writer.ask("POST", kMaps,
-                       fmt::format(R"({{"metadata":{{"name":"m-{}"}},"data":{{"stamp":"{}"}}}})", n, now().nanos)),
-            201));
+    int64_t sent = 0;
+    while (latencies.count() < static_cast<size_t>(writes)) {
+        while (sent < writes && !idle.empty() && now() >= begin + sent * std::chrono::milliseconds(2)) {
+            const size_t writer = idle.back();
+            idle.pop_back();
+            since[writer] = now();
+            TRY(flock.send(writer,
+                           request_text("POST", kMaps,
+                                        fmt::format(R"({{"metadata":{{"name":"m-{}"}},"data":{{"stamp":"{}"}}}})", sent,
+                                                    since[writer].nanos))));
+            ++sent;
+        }
+        TRY(flock.poll(1, [&](size_t writer, std::string& text) -> Status {
+            const auto answer = take_answer(text);
+            if (!answer) return {};
+            if (answer->code != 201) return base::internal(fmt::format("{}: {}", answer->code, answer->body));
+            latencies.add(now() - since[writer]);
+            idle.push_back(writer);
+            return {};
+        }));
     }
-    const double took = seconds(now() - begin);
-    std::this_thread::sleep_for(std::chrono::seconds(1));
-    for (auto& client : clients) client.shut();
-    for (auto& thread : threads) thread.join();
-    cli::Latencies all;
-    for (const auto& lag : lags) all.add(lag);
-    return JsonObject{{"watches", watches},
-                      {"writes_per_second", static_cast<double>(writes) / took},
-                      {"events_measured", all.count()},
-                      {"events_expected", writes * ((watches + 19) / 20)},
-                      {"lag_p50_us", all.percentile(50)},
-                      {"lag_p99_us", all.percentile(99)},
-                      {"rss_mb", cli::resident_mb()}};
+    return latencies;
+}
+
+// 500 writes a second for three seconds, told to a thousand watches. p50 and p99 are the lag of the events.
+Result<JsonObject> api_watch(const cli::BenchOptions& options) {
+    const auto stand = TRY(Stand::make(options));
+    const auto watches = static_cast<size_t>(options.nodes > 0 ? options.nodes : 1000);
+    const auto watchers = TRY(Watchers::open(*stand, watches));
+    auto flock = TRY(stand->clients(16));
+    const int64_t writes = count_of(options, 1500);
+    const cli::Stopwatch stopwatch;
+    const cli::Latencies latencies = TRY(write_steadily(flock, writes));
+    const double seconds = std::chrono::duration<double>(stopwatch.wall()).count();
+    const auto expected = writes * static_cast<int64_t>((watches + 19) / 20);
+    const auto deadline = now() + std::chrono::seconds(10);
+    while (watchers->events() < expected && now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    watchers->stop();
+    if (watchers->events() < expected) {
+        return base::internal(fmt::format("only {} of {} events came", watchers->events(), expected));
+    }
+    return JsonObject{{"mode", "embedded"},
+                      {"watches", watches},
+                      {"ops_per_s", cli::rounded(static_cast<double>(writes) / seconds)},
+                      {"p50_us", cli::rounded(watchers->lags().percentile(50))},
+                      {"p99_us", cli::rounded(watchers->lags().percentile(99))},
+                      {"write_p99_us", cli::rounded(latencies.percentile(99))},
+                      {"rss_mb", cli::rounded(cli::resident_mb())}};
 }
 
 constexpr std::array kWorkloads{
-    cli::Workload{"api-start", "the API server: time until it is ready, memory", api_start},
-    cli::Workload{"api-create", "durable pod creates by 32 clients over TLS", api_create},
-    cli::Workload{"api-get", "reads of one pod by 32 clients over TLS", api_get},
-    cli::Workload{"api-list", "lists of 2,000 pods", api_list},
-    cli::Workload{"api-watch", "1,000 watches (--nodes) at 500 writes a second: lag of events", api_watch},
+    cli::Workload{"ApiStart", "the API server: time until it is ready, memory", api_start},
+    cli::Workload{"ApiCreate", "durable pod creates by 32 clients over TLS", api_create},
+    cli::Workload{"ApiGet", "reads of one pod by 32 clients over TLS", api_get},
+    cli::Workload{"ApiList", "lists of 2,000 pods", api_list},
+    cli::Workload{"ApiWatch", "1,000 watches (--nodes) at 500 writes a second: lag of events", api_watch},
 };
 
 }  // namespace

@@ -32,5 +32,6 @@ struct Workload {
 // Each group of workloads is one file; app/bench.cc lists the groups.
 std::span<const Workload> store_workloads();
 std::span<const Workload> core_workloads();
+std::span<const Workload> reservation_workloads();
 
 }  // namespace berth::cli

@@ -21,28 +21,6 @@ Result<JsonObject> scheduling_basic(const BenchOptions& options) {
     return run_core({.node = plain_node, .spec = always(plain_spec())}, options);
 }
 
-// Plain pods among reservations that are all for somebody else, one a node and round again.
-Result<JsonObject> reservation_miss(const BenchOptions& options) {
-    const auto prepare = [nodes =
-                              static_cast<size_t>(options.nodes > 0 ? options.nodes : 5000)](ledger::Ledger& ledger) {
-        const auto spec = shared(plain_spec());
-        for (size_t i = 0; i < 5000; ++i) {
-            auto made = std::make_shared<model::Reservation>();
-            made->meta.name = fmt::format("foreign-{}", i);
-            made->meta.uid = fmt::format("{:08x}-0000-4000-9000-000000000000", i);
-            made->spec = spec;
-            model::ReservationOwner owner;
-            owner.labels = Selector({{"app", model::Requirement::Op::In, {made->meta.name}}});
-            made->owners.push_back(std::move(owner));
-            made->phase = model::ReservationPhase::Available;
-            made->node = plain_node(i % nodes).meta.name;
-            made->allocatable = spec->requests;
-            ledger.put(std::shared_ptr<const model::Reservation>(std::move(made)));
-        }
-    };
-    return run_core({.node = plain_node, .spec = always(plain_spec()), .prepare = prepare}, options);
-}
-
 // Specs that differ in what they request: by default each is met once.
 Result<JsonObject> many_classes(const BenchOptions& options) {
     auto random = std::make_shared<base::Random>(options.seed);
@@ -256,7 +234,6 @@ constexpr std::array kWorkloads{
     Workload{"MixedSchedulingBasePod", "plain pods among others with affinity", mixed_base_pod},
     Workload{"Unschedulable", "a tenth of the pods fit nowhere", unschedulable},
     Workload{"Preemption", "each pod takes the room of three less important ones", preemption, "PreemptionBasic"},
-    Workload{"ReservationMiss", "plain pods among 5,000 reservations of others", reservation_miss},
     Workload{"MixedChurn", "nodes change, go and come back", mixed_churn, "SchedulingWithMixedChurn"},
 };
 

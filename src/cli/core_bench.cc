@@ -7,7 +7,9 @@
 #include <map>
 
 #include "cli/measure.h"
+#include "sched/credit.h"
 #include "sched/decide.h"
+#include "sched/draw.h"
 #include "sched/fast/decider.h"
 #include "sched/preempt.h"
 
@@ -39,6 +41,7 @@ public:
         pod_.meta.uid = uid_of(number);
         pod_.meta.name = "web-5d4f8b9c7-";
         for (size_t i = 0, rest = number; i < 5; ++i, rest /= 26) pod_.meta.name += static_cast<char>('a' + rest % 26);
+        pod_.meta.labels = spec->labels;
         pod_.spec = std::move(spec);
         return pod_;
     }
@@ -66,20 +69,23 @@ public:
           pods_(options.pods > 0 ? options.pods : workload.pods) {}
 
     Result<JsonObject> measure() {
-        if (workload_.prepare) workload_.prepare(ledger_);
         const size_t heap_before = heap_bytes();
         for (size_t i = 0; i < static_cast<size_t>(nodes_); ++i) {
             ledger_.put(std::make_shared<const model::Node>(workload_.node(i)));
         }
         bytes_per_node_ = static_cast<double>(heap_bytes() - heap_before) / static_cast<double>(nodes_);
+        if (workload_.prepare) workload_.prepare(ledger_);
         const auto& first = workload_.initial_spec ? workload_.initial_spec : workload_.spec;
-        warm_up(first(0));
+        if (first) warm_up(first(0));
         heap_before_pods_ = heap_bytes();
-        for (size_t i = 0; i < static_cast<size_t>(initial_); ++i) decide(first(i));
+        for (size_t i = 0; first && i < static_cast<size_t>(initial_); ++i) decide(first(i));
         if (unplaced_ > 0 && !workload_.may_fail) return base::internal("the initial pods do not fit");
         unplaced_ = 0;
         decide_for_a_second();
         if (unplaced_ > 0 && !workload_.may_fail) return base::internal(fmt::format("{} pods did not fit", unplaced_));
+        if (unsupplied_ > 0 && workload_.must_draw) {
+            return base::internal(fmt::format("{} of {} pods found no reservation", unsupplied_, decisions_));
+        }
         return fields();
     }
 
@@ -87,21 +93,23 @@ private:
     // The scheduler's own memory is not the pods'.
     void warm_up(const SharedSpec& spec) {
         const model::Pod& pod = maker_.make(0, ledger_.intern(spec));
-        for (int i = 0; i < 2; ++i) decider_.choose(sched::ask_for(pod, ledger_), ledger_);
+        for (int i = 0; i < 2; ++i) decider_.choose(pod, ledger_);
     }
 
-    void decide(SharedSpec spec) {
+    void decide(const SharedSpec& spec) {
         const model::Pod& pod = maker_.make(next_++, ledger_.intern(spec));
         const bool sampled = next_ % kSample == 0;
         const auto start = sampled ? system_clock().now() : base::Instant();
-        const auto ask = sched::ask_for(pod, ledger_);
-        const ledger::Row row = decider_.choose(ask, ledger_);
+        const ledger::Row row = decider_.choose(pod, ledger_);
         if (row == ledger::kNoRow) {
+            const auto ask = sched::ask_for(pod, ledger_);
             const auto verdict = sched::decide(ask, ledger_, sched::default_profile());
             diagnosed_ += sched::diagnosis(verdict.strikes, ledger_).size();
             if (!workload_.preempts || !take_room(ask, verdict.strikes)) ++unplaced_;
         } else {
-            ledger_.assume(pod, row, {});
+            auto charges = sched::charges_on(sched::ask_on(pod, ledger_, row), ledger_, row);
+            unsupplied_ += charges.empty();
+            ledger_.assume(pod, row, std::move(charges));
         }
         if (sampled) latencies_.add(system_clock().now() - start);
     }
@@ -129,8 +137,38 @@ private:
         }
     }
 
+    void decide(std::shared_ptr<const model::Reservation> reservation) {
+        const bool sampled = ++next_ % kSample == 0;
+        const auto start = sampled ? system_clock().now() : base::Instant();
+        ledger_.put(reservation);
+        const ledger::Row row = decider_.choose(*reservation, ledger_);
+        if (row == ledger::kNoRow) {
+            ++unplaced_;
+        } else {
+            ledger_.assume_reservation(ledger_.find_reservation(reservation->meta.uid), row, false);
+        }
+        if (sampled) latencies_.add(system_clock().now() - start);
+    }
+
+    void decide_next() {
+        if (workload_.reservation) {
+            decide(workload_.reservation(decisions_));
+        } else {
+            decide(workload_.spec(decisions_));
+        }
+    }
+
+    void remove_oldest(size_t number) {
+        if (workload_.reservation) {
+            ledger_.remove_reservation(workload_.reservation(number)->meta.uid);
+        } else {
+            remove(Pods::uid_of(first_ + number));
+        }
+    }
+
     void decide_for_a_second() {
-        const size_t first = next_;
+        first_ = next_;
+        unsupplied_ = 0;
         const auto pods = static_cast<size_t>(pods_);
         latencies_ = Latencies();
         const double cpu = cpu_seconds();
@@ -138,8 +176,8 @@ private:
         base::Duration elapsed{};
         while (decisions_ < pods || elapsed < std::chrono::seconds(1)) {
             if (workload_.churn) workload_.churn(ledger_, decisions_);
-            if (decisions_ >= pods) remove(Pods::uid_of(first + decisions_ - pods));
-            decide(workload_.spec(decisions_));
+            if (decisions_ >= pods) remove_oldest(decisions_ - pods);
+            decide_next();
             ++decisions_;
             if (decisions_ == pods) heap_at_peak_ = heap_bytes();
             if (decisions_ % kSample == 0 || decisions_ == pods) elapsed = system_clock().now() - start;
@@ -176,6 +214,8 @@ private:
     Pods maker_;
     Latencies latencies_;
     size_t next_ = 0;
+    size_t first_ = 0;  // of the pods that are measured
+    size_t unsupplied_ = 0;
     size_t decisions_ = 0;
     size_t unplaced_ = 0;
     size_t diagnosed_ = 0;

@@ -19,10 +19,13 @@ struct CoreWorkload {
     std::function<model::Node(size_t number)> node = nullptr;
     std::function<SharedSpec(size_t number)> initial_spec = nullptr;  // absent: as spec
     std::function<SharedSpec(size_t number)> spec = nullptr;
-    std::function<void(ledger::Ledger&)> prepare = nullptr;                 // before anything else
+    std::function<void(ledger::Ledger&)> prepare = nullptr;                 // when the nodes are there
     std::function<void(ledger::Ledger&, size_t decision)> churn = nullptr;  // before each decision
-    bool may_fail = false;  // some pods fit nowhere; each is then diagnosed
-    bool preempts = false;  // a pod that fits nowhere takes the room of less important ones; they return when it goes
+    // Set: reservations ask for a place instead of pods.
+    std::function<std::shared_ptr<const model::Reservation>(size_t number)> reservation = nullptr;
+    bool may_fail = false;   // some pods fit nowhere; each is then diagnosed
+    bool must_draw = false;  // each pod must be placed with a reservation's help
+    bool preempts = false;   // a pod that fits nowhere takes the room of less important ones; they return when it goes
 };
 
 // Decides for at least a second, over every node, and holds what was decided.
