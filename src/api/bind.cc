@@ -86,25 +86,30 @@ void set_scheduled(Json& pod, const std::string& now) {
 
 Result<Draft> compose_binding(Desk& desk, const Binding& binding, const store::RecordPtr& head) {
     if (head == nullptr) return not_found_error("pods", binding.pod);
+    Json pod = TRY(stored_object(*head));
+    if (auto free = check_unbound(binding, pod, *head); !free) return free.error();
     const store::Key node{"nodes", "", binding.node};
-    const Json before = TRY(stored_object(*head));
-    if (auto free = check_unbound(binding, before, *head); !free) return free.error();
     if (desk.store.head(node) == nullptr) {
         return cannot_bind(binding.pod, fmt::format("there is no node \"{}\"", binding.node));
     }
-    Json after = before;
-    base::object_at(after, {"spec"})["nodeName"] = binding.node;
+    base::object_at(pod, {"spec"})["nodeName"] = binding.node;
     if (!binding.annotations.empty()) {
-        JsonObject& annotations = base::object_at(after, {"metadata", "annotations"});
+        JsonObject& annotations = base::object_at(pod, {"metadata", "annotations"});
         for (const auto& [key, value] : binding.annotations) annotations[key] = value;
     }
-    set_scheduled(after, desk.now_text());
-    Draft out = draft_update(head, before, std::move(after));
+    set_scheduled(pod, desk.now_text());
+    // It was not bound, so it is another object now: there is nothing to compare.
+    Draft out;
     out.code = 201;
-    store::Write exists;
+    out.txn.writes.resize(2);
+    store::Write& write = out.txn.writes[0];
+    write.op = store::Op::Update;
+    write.key = head->key;
+    write.if_revision = head->revision;
+    write.bytes = stored_bytes(pod);
+    store::Write& exists = out.txn.writes[1];
     exists.op = store::Op::Check;
     exists.key = node;
-    out.txn.writes.push_back(std::move(exists));
     return out;
 }
 

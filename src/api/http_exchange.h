@@ -45,6 +45,7 @@ private:
     void each_second();
     void on_wake();
     void flush();
+    void flush_some();
     void close_when_quiet(int tries);
 
     Shared& shared_;
@@ -60,7 +61,9 @@ private:
     // The pause between two rounds follows their cost, so that pulling never takes more than about half of the thread.
     std::chrono::nanoseconds pause_{0};
     std::atomic<bool> wake_pending_{false};
-    bool flush_armed_ = false;
+    bool flush_armed_ = false;      // one is due, or under way
+    std::vector<Exchange*> round_;  // the streams that are still to be pumped
+    SteadyTime flush_begin_{};
     bool stopping_ = false;
 };
 

@@ -16,6 +16,7 @@ using std::chrono::steady_clock;
 namespace {
 
 constexpr auto kShortestPause = std::chrono::milliseconds(1);
+constexpr size_t kSlice = 64;
 constexpr auto kLongestPause = std::chrono::milliseconds(20);
 
 std::string http_date() {
@@ -96,16 +97,27 @@ void Lane::on_wake() {
 }
 
 void Lane::flush() {
+    flush_armed_ = true;
     wake_pending_ = false;
-    const auto begin = steady_clock::now();
-    const std::vector<Exchange*> streams(streams_.begin(), streams_.end());
-    for (Exchange* exchange : streams) {
+    round_.assign(streams_.begin(), streams_.end());
+    flush_begin_ = steady_clock::now();
+    flush_some();
+}
+
+// A few streams at a time, so that requests need not wait for a thousand watches.
+void Lane::flush_some() {
+    for (size_t i = 0; i < kSlice && !round_.empty(); ++i) {
+        Exchange* exchange = round_.back();
+        round_.pop_back();
         if (!streams_.contains(exchange)) continue;
         const auto hold = exchange->shared_from_this();
         hold->pump();
     }
+    if (!round_.empty()) return asio::post(io_, [this] { flush_some(); });
+    flush_armed_ = false;
     last_flush_ = steady_clock::now();
-    pause_ = std::clamp<std::chrono::nanoseconds>(2 * (last_flush_ - begin), kShortestPause, kLongestPause);
+    pause_ = std::clamp<std::chrono::nanoseconds>(2 * (last_flush_ - flush_begin_), kShortestPause, kLongestPause);
+    if (wake_pending_) on_wake();
 }
 
 void Lane::stop() {

@@ -90,10 +90,10 @@ Json through_subresource(const Call& call, const Json& before, Json wanted) {
     return wanted;
 }
 
-Result<Draft> replace(Desk& desk, const Call& call, const store::RecordPtr& head, Json wanted,
+// `before` is the head's object.
+Result<Draft> replace(Desk& desk, const Call& call, const store::RecordPtr& head, const Json& before, Json wanted,
                       std::vector<std::string> warnings) {
     if (auto fits = check_preconditions(call, *head, wanted); !fits) return fits.error();
-    const Json before = TRY(stored_object(*head));
     Json after = through_subresource(call, before, std::move(wanted));
     if (auto settled = settle_update(call, before, after); !settled) return settled.error();
     Entry entry{desk, call, &before, after, warnings};
@@ -109,12 +109,14 @@ Result<Draft> replace(Desk& desk, const Call& call, const store::RecordPtr& head
 
 Result<Draft> patch(Desk& desk, const Call& call, const store::RecordPtr& head, const Patch& change) {
     if (head == nullptr) return not_found_error(call.resource(), call.name);
-    Json stored = TRY(full_object(*head));
+    const Json before = TRY(stored_object(*head));
+    Json stored = before;
+    base::object_at(stored, {"metadata"})["resourceVersion"] = std::to_string(head->revision);
     Json object = model::from_stored(*call.kind, std::move(stored));
     if (auto changed = change.apply(object, *call.kind); !changed) return changed.error();
     Decoded decoded = TRY(check_object(call, *call.kind, std::move(object)));
     if (auto matched = match_url(call, decoded.object); !matched) return matched.error();
-    return replace(desk, call, head, std::move(decoded.object), std::move(decoded.warnings));
+    return replace(desk, call, head, before, std::move(decoded.object), std::move(decoded.warnings));
 }
 
 }  // namespace
@@ -160,7 +162,8 @@ void update_object(Desk& desk, CallPtr call, Done done) {
         desk, call,
         [&desk, call, wanted](const store::RecordPtr& head) -> Result<Draft> {
             if (head == nullptr) return not_found_error(call->resource(), call->name);
-            return replace(desk, *call, head, wanted->object, wanted->warnings);
+            const Json before = TRY(stored_object(*head));
+            return replace(desk, *call, head, before, wanted->object, wanted->warnings);
         },
         std::move(done));
 }

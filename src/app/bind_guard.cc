@@ -18,8 +18,13 @@ auto decode(const store::Record& record, Read read) -> decltype(read(JsonView())
     return object;
 }
 
+// A pod that is bound says so; one that does not need not be read.
+bool mentions_node(const store::Record& record) {
+    return record.bytes->find("\"nodeName\"") != std::string::npos;
+}
+
 bool is_bound(const store::RecordPtr& record) {
-    if (!record) return false;
+    if (!record || !mentions_node(*record)) return false;
     const auto pod = decode(*record, model::read_pod);
     return !pod || !pod->node.empty();
 }
@@ -36,53 +41,66 @@ BindGuard::BindGuard(const store::Store& store) {
     for (const std::string_view kind : {std::string_view("nodes"), kReservations, std::string_view("pods")}) {
         const auto page = store.list({.kind = std::string(kind)});
         CHECK(page.ok());
-        for (const auto& record : page->records) count({store::Event::Type::Added, record, nullptr});
+        for (const auto& record : page->records) {
+            const store::Event event{store::Event::Type::Added, record, nullptr};
+            count(event, read(event));
+        }
     }
+}
+
+// An object is read once, for the judgement and for the count. Nothing, where it says nothing to the ledger; what
+// cannot be read has been refused at the door.
+BindGuard::Object BindGuard::read(const store::Event& event) {
+    const auto& record = *event.record;
+    if (event.type == store::Event::Type::Deleted) return {};
+    if (record.key.kind == "pods" && mentions_node(record)) {
+        if (auto pod = decode(record, model::read_pod)) return std::make_shared<const model::Pod>(std::move(*pod));
+    } else if (record.key.kind == "nodes") {
+        if (auto node = decode(record, model::read_node)) return std::make_shared<const model::Node>(std::move(*node));
+    } else if (record.key.kind == kReservations) {
+        if (auto object = decode(record, model::read_reservation)) {
+            return std::make_shared<const model::Reservation>(std::move(*object));
+        }
+    }
+    return {};
 }
 
 Status BindGuard::admit(std::span<const store::EventPtr> events, const store::Head&) {
+    std::vector<Object> objects;
     for (const auto& event : events) {
-        if (auto fits = judge(*event); !fits) return fits;
+        objects.push_back(read(*event));
+        if (auto fits = judge(*event, objects.back()); !fits) return fits;
     }
-    for (const auto& event : events) count(*event);
+    for (size_t i = 0; i < events.size(); ++i) count(*events[i], objects[i]);
     return {};
 }
 
-// Only a step from "somewhere to be placed" to "placed" is judged. What cannot be read has been refused at the door.
-Status BindGuard::judge(const store::Event& event) const {
+// Only a step from "somewhere to be placed" to "placed" is judged.
+Status BindGuard::judge(const store::Event& event, const Object& object) const {
     if (event.type != store::Event::Type::Modified) return {};
-    const auto& record = *event.record;
-    if (record.key.kind == "pods") {
-        const auto pod = decode(record, model::read_pod);
-        if (!pod || pod->node.empty() || pod->terminal() || is_bound(event.previous)) return {};
-        return rules_.judge_bind(*pod, ledger_);
+    if (const auto* pod = std::get_if<PodPtr>(&object)) {
+        const bool counted = ledger_.find_pod(event.record->uid) != ledger::kNone;
+        if ((*pod)->node.empty() || (*pod)->terminal() || counted || is_bound(event.previous)) return {};
+        return rules_.judge_bind(**pod, ledger_);
     }
-    if (record.key.kind == kReservations) {
-        const auto reservation = decode(record, model::read_reservation);
-        const bool takes_place = reservation && reservation->phase == model::ReservationPhase::Available;
+    if (const auto* reservation = std::get_if<ReservationPtr>(&object)) {
+        const bool takes_place = (*reservation)->phase == model::ReservationPhase::Available;
         if (!takes_place || is_placed(event.previous)) return {};
-        return rules_.judge_room(sched::ask_for(*reservation), reservation->node, ledger_);
+        return rules_.judge_room(sched::ask_for(**reservation), (*reservation)->node, ledger_);
     }
     return {};
 }
 
-void BindGuard::count(const store::Event& event) {
+void BindGuard::count(const store::Event& event, const Object& object) {
     const auto& record = *event.record;
-    const bool gone = event.type == store::Event::Type::Deleted;
-    if (record.key.kind == "nodes") {
-        if (gone) return ledger_.remove_node(record.key.name);
-        if (auto node = decode(record, model::read_node)) {
-            ledger_.put(std::make_shared<const model::Node>(std::move(*node)));
-        }
-    } else if (record.key.kind == "pods") {
-        if (gone) return ledger_.remove_pod(record.uid);
-        if (const auto pod = decode(record, model::read_pod)) ledger_.put(*pod);
-    } else if (record.key.kind == kReservations) {
-        if (gone) return ledger_.remove_reservation(record.uid);
-        if (auto reservation = decode(record, model::read_reservation)) {
-            ledger_.put(std::make_shared<const model::Reservation>(std::move(*reservation)));
-        }
+    if (event.type == store::Event::Type::Deleted) {
+        if (record.key.kind == "nodes") ledger_.remove_node(record.key.name);
+        if (record.key.kind == "pods") ledger_.remove_pod(record.uid);
+        if (record.key.kind == kReservations) ledger_.remove_reservation(record.uid);
     }
+    if (const auto* pod = std::get_if<PodPtr>(&object)) ledger_.put(**pod);
+    if (const auto* node = std::get_if<NodePtr>(&object)) ledger_.put(*node);
+    if (const auto* reservation = std::get_if<ReservationPtr>(&object)) ledger_.put(*reservation);
 }
 
 }  // namespace berth::app

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <memory>
+#include <variant>
+
 #include "app/bind_rules.h"
 #include "ledger/ledger.h"
 #include "store/guard.h"
@@ -21,8 +24,14 @@ public:
     const ledger::Ledger& ledger() const { return ledger_; }
 
 private:
-    Status judge(const store::Event& event) const;
-    void count(const store::Event& event);
+    using PodPtr = std::shared_ptr<const model::Pod>;
+    using NodePtr = std::shared_ptr<const model::Node>;
+    using ReservationPtr = std::shared_ptr<const model::Reservation>;
+    using Object = std::variant<std::monostate, PodPtr, NodePtr, ReservationPtr>;
+
+    static Object read(const store::Event& event);
+    Status judge(const store::Event& event, const Object& object) const;
+    void count(const store::Event& event, const Object& object);
 
     ledger::Ledger ledger_;
     BindRules rules_;
