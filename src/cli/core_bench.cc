@@ -107,7 +107,8 @@ private:
             diagnosed_ += sched::diagnosis(verdict.strikes, ledger_).size();
             if (!workload_.preempts || !take_room(ask, verdict.strikes)) ++unplaced_;
         } else {
-            auto charges = sched::charges_on(sched::ask_on(pod, ledger_, row), ledger_, row);
+            std::vector<ledger::Charge> charges;
+            if (decider_.credit()) charges = sched::charges_on(sched::ask_on(pod, ledger_, row), ledger_, row);
             unsupplied_ += charges.empty();
             ledger_.assume(pod, row, std::move(charges));
         }

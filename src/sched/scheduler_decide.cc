@@ -56,6 +56,7 @@ void Scheduler::decide_for(PendingPod& pending, base::Instant now, std::vector<P
     const model::Pod& pod = pending.pod;
     const Profile& profile = profiles_.find(pod.spec->scheduler_name)->second;
     if (const Row row = choose_fast(pod, profile); row != ledger::kNoRow) {
+        if (!deciders_.find(pod.spec->scheduler_name)->second.credit()) return bind(pod, row, {}, {}, plans);
         auto charges = charges_on(ask_on(pod, ledger_, row), ledger_, row);
         const auto annotations = annotations_for(charges, ledger_);
         return bind(pod, row, std::move(charges), annotations, plans);

@@ -88,6 +88,7 @@ private:
         }
         if (chosen == ledger::kNoRow) return;
         auto charges = sched::charges_on(sched::ask_on(pod, ledger_, chosen), ledger_, chosen);
+        ASSERT_TRUE(often_.credit() || charges.empty()) << pod.meta.uid;
         ASSERT_EQ(charges, decision.charges) << pod.meta.uid;
         if (random_.chance(1, 6)) return;
         ledger_.assume(pod, chosen, std::move(charges));

@@ -30,6 +30,7 @@ bool worth_replaying(uint64_t changed, size_t rows) {
 }  // namespace
 
 Row Decider::choose(const model::Pod& pod, const Ledger& ledger) {
+    credit_ = true;
     if (const auto rows = named_rows(*pod.spec, ledger)) {
         ++counts_.named;
         return best_among(ask_for(pod, ledger), ledger, *rows);
@@ -37,12 +38,13 @@ Row Decider::choose(const model::Pod& pod, const Ledger& ledger) {
     columns_.follow(ledger);
     if (!terms_.usable || columns_.beyond()) return choose_plain(ask_for(pod, ledger), ledger);
     // Without reservations only a pod that must draw from one is different.
-    const bool credit = !ledger.owner_index().empty() || !pod.meta.annotations.empty();
-    if (credit && !terms_.credit) return choose_plain(ask_for(pod, ledger), ledger);
+    credit_ = !ledger.owner_index().empty() || !pod.meta.annotations.empty();
+    if (credit_ && !terms_.credit) return choose_plain(ask_for(pod, ledger), ledger);
     Class& c = class_of(pod.spec);
+    if (credit_ && c.sides.empty()) credit_ = !pod.meta.annotations.empty() || may_match(pod, ledger);
     std::vector<MaxTree>& trees = trees_of(c, ledger);
     if (trees.empty()) return ledger::kNoRow;
-    if (credit) return choose_with_side(c, pod, ledger, trees);
+    if (credit_) return choose_with_side(c, pod, ledger, trees);
     Ask ask;
     ask.spec = pod.spec.get();
     ask.pod = &pod;

@@ -26,6 +26,8 @@ public:
     // Always equals decide(ask, ledger, profile).chosen for the pod's or the reservation's ask.
     Row choose(const model::Pod& pod, const Ledger& ledger);
     Row choose(const model::Reservation& reservation, const Ledger& ledger);
+    // Whether the pod that was asked for last may have credit on its row.
+    bool credit() const { return credit_; }
 
     // How asks were answered so far.
     struct Counts {
@@ -115,6 +117,7 @@ private:
     std::vector<int64_t> points_;   // scratch, by row
     std::vector<int64_t> totals_;   // scratch, by row
     uint64_t uses_ = 0;
+    bool credit_ = false;
     size_t tree_bytes_ = 0;
 };
 

@@ -115,6 +115,12 @@ bool Side::claims(const model::Pod& pod, const Ledger& ledger) const {
     });
 }
 
+bool may_match(const model::Pod& pod, const Ledger& ledger) {
+    bool any = false;
+    ledger.owner_index().candidates(model::identity_of(pod), [&](ledger::ReservationIndex) { any = true; });
+    return any;
+}
+
 bool named_by_reservation(const model::Pod& pod, const Ledger& ledger) {
     static const model::Labels kNoLabels;
     static const std::vector<model::OwnerRef> kNoOwners;

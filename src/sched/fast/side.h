@@ -64,6 +64,8 @@ private:
     uint64_t epoch_ = UINT64_MAX;
 };
 
+// Whether any reservation might be for the pod.
+bool may_match(const model::Pod& pod, const Ledger& ledger);
 // Whether a reservation names this pod.
 bool named_by_reservation(const model::Pod& pod, const Ledger& ledger);
 

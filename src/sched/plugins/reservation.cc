@@ -84,15 +84,17 @@ private:
 
     static void strike_conflicts(const model::Reservation& asks, const Ledger& ledger, Strikes& strikes) {
         if (asks.made_by_us()) return;
+        const bool joint = asks.policy == model::AllocatePolicy::Default;
         const auto conflict = strikes.refusal(kName, {"node(s) reservation allocate policy conflict"}, true);
         const auto same = strikes.refusal(kName, {"node(s) already had the same reusable reservation"}, true);
         strikes.each_open([&](Row row) {
             for (const ReservationIndex index : ledger.at(row).reservations) {
                 const auto& other = *ledger.reservation(index).object;
+                const bool differ = joint != (other.policy == model::AllocatePolicy::Default);
+                const bool reusable = !asks.allocate_once && !other.allocate_once;
+                if (!differ && !reusable) continue;
                 if (other.made_by_us() || other.meta.uid == asks.meta.uid) continue;
-                const bool joint = asks.policy == model::AllocatePolicy::Default;
-                if (joint != (other.policy == model::AllocatePolicy::Default)) return strikes.strike(row, conflict);
-                if (asks.allocate_once || other.allocate_once) continue;
+                if (differ) return strikes.strike(row, conflict);
                 if (model::same_purpose(asks, other)) return strikes.strike(row, same);
             }
         });

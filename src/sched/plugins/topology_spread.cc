@@ -152,7 +152,7 @@ struct Preference {
     std::span<const Domain> domains;  // by row: of the key
     std::span<const Domain> places;   // by row: of the tally
     SeenTally tally;
-    std::vector<double> cost;  // by domain of the tally
+    std::vector<double> cost;  // by domain of the tally, and 0 for the rows that have none
 };
 
 // cost = sum over constraints of count x ln(size + 2) + maxSkew - 1, rounded, where size is the number of domains among
@@ -167,19 +167,25 @@ public:
 
     void score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
                std::span<int64_t> points) const override {
-        score_rows(ask, ledger, std::vector<uint8_t>(points.size()), [&](size_t i) { return feasible[i]; }, points);
+        const auto row_at = [&](size_t i) { return feasible[i]; };
+        const auto all = [&](std::span<const Domain>) { return feasible.size(); };
+        score_rows(ask, ledger, std::vector<uint8_t>(points.size()), row_at, all, points);
     }
     void score_open(const Ask& ask, const Ledger& ledger, std::span<const uint8_t> open,
                     std::span<int64_t> points) const override {
         std::vector<uint8_t> left_out(open.size());
         for (size_t i = 0; i < open.size(); ++i) left_out[i] = open[i] ^ 1;
-        score_rows(ask, ledger, std::move(left_out), [](size_t i) { return i; }, points);
+        const auto row_at = [](size_t i) { return i; };
+        // Rows beyond a key's column are empty.
+        const auto reach = [&](std::span<const Domain> column) { return std::min(open.size(), column.size()); };
+        score_rows(ask, ledger, std::move(left_out), row_at, reach, points);
     }
 
 private:
-    // Of the rows row_at(0), row_at(1), ...; those that are left out do not count and get 0.
-    template <class RowAt>
-    void score_rows(const Ask& ask, const Ledger& ledger, std::vector<uint8_t> left_out, RowAt row_at,
+    // Of the rows row_at(0), row_at(1), ..., of which a column knows the first reach(column); those that are left out
+    // do not count and get 0.
+    template <class RowAt, class Reach>
+    void score_rows(const Ask& ask, const Ledger& ledger, std::vector<uint8_t> left_out, RowAt row_at, Reach reach,
                     std::span<int64_t> points) const {
         const Constraints soft = constraints_of(ask, ledger, defaults_, false);
         if (soft.list.empty()) return std::fill(points.begin(), points.end(), 0);
@@ -189,16 +195,14 @@ private:
         }
         std::vector<double> costs(points.size());
         for (auto& preference : preferences) {
-            weigh(preference, row_at, left_out);
-            const std::span<const Domain> domains = preference.domains;
+            weigh(preference, row_at, left_out, soft.all_keys);
             const std::span<const Domain> places = preference.places;
-            for (size_t i = 0; i < costs.size(); ++i) {
-                if (left_out[i] || domains[row_at(i)] == kNoDomain) continue;
-                costs[i] += preference.cost[places[row_at(i)]];
-            }
+            const std::span<const double> cost = preference.cost;
+            const size_t last = cost.size() - 1;
+            const size_t rows = reach(places);
+            for (size_t i = 0; i < rows; ++i) costs[i] += cost[std::min<size_t>(places[row_at(i)], last)];
         }
-        for (size_t i = 0; i < costs.size(); ++i) points[i] = left_out[i] ? -1 : rounded(costs[i]);
-        turn(points);
+        turn(costs, left_out, points);
     }
 
     static std::vector<Preference> preferences_of(const Ask& ask, const Ledger& ledger, const Constraints& soft) {
@@ -227,19 +231,21 @@ private:
     }
 
     template <class RowAt>
-    static void weigh(Preference& preference, RowAt row_at, std::span<const uint8_t> left_out) {
+    static void weigh(Preference& preference, RowAt row_at, std::span<const uint8_t> left_out, bool all_keys) {
         const ledger::Tally& tally = *preference.tally;
         const auto& key = tally.scope->key();
         const bool each_node = key.key() == ledger::kEachNode;
         const size_t size = each_node ? static_cast<size_t>(std::count(left_out.begin(), left_out.end(), 0))
-                                      : domains_among(key, row_at, left_out);
+                                      : domains_among(key, row_at, left_out, all_keys);
         const double weight = std::log(static_cast<double>(size + 2));
         const double skew = preference.constraint->max_skew - 1;
-        preference.cost.assign(key.domains(), skew);
+        preference.cost.assign(key.domains() + 1, skew);
+        preference.cost.back() = 0;
         const auto many = tally.counts.many();
         for (size_t domain = 0; domain < many.size(); ++domain) preference.cost[domain] = many[domain] * weight + skew;
         const auto few = [&](Domain domain, uint32_t count) { preference.cost[domain] = count * weight + skew; };
         if (many.empty()) tally.counts.each(few);
+        if (each_node && !all_keys) forgive_unlabelled(preference);
         // A node without the label is in the domain of those that say "".
         const Domain blank = key.find("");
         if (blank == kNoDomain || tally.unlabelled == 0) return;
@@ -247,14 +253,24 @@ private:
         preference.cost[blank] = count * weight + skew;
     }
 
+    // Where each node counts its own pods: one without the hostname label takes no part.
+    static void forgive_unlabelled(Preference& preference) {
+        const size_t rows = std::min(preference.domains.size(), preference.cost.size() - 1);
+        for (Row row = 0; row < rows; ++row) {
+            if (preference.domains[row] == kNoDomain) preference.cost[row] = 0;
+        }
+    }
+
     template <class RowAt>
-    static size_t domains_among(const ledger::TopologyKey& key, RowAt row_at, std::span<const uint8_t> left_out) {
+    static size_t domains_among(const ledger::TopologyKey& key, RowAt row_at, std::span<const uint8_t> left_out,
+                                bool all_keys) {
         const auto domains = key.rows();
         std::vector<uint8_t> seen(key.domains() + 1);  // the last: nodes without the label
         const Domain blank = key.find("");
         const Domain without = blank == kNoDomain ? static_cast<Domain>(key.domains()) : blank;
+        const size_t possible = key.domains() + (all_keys ? 0 : 1);
         size_t size = 0;
-        for (size_t i = 0; i < left_out.size(); ++i) {
+        for (size_t i = 0; i < left_out.size() && size < possible; ++i) {
             if (left_out[i]) continue;
             const Domain domain = domains[row_at(i)];
             uint8_t& mark = seen[domain == kNoDomain ? without : domain];
@@ -264,14 +280,16 @@ private:
         return size;
     }
 
-    // Least cost to most points; -1 stands for a node that is left out.
-    static void turn(std::span<int64_t> points) {
+    // Least cost to most points.
+    static void turn(std::span<const double> costs, std::span<const uint8_t> left_out, std::span<int64_t> points) {
         int64_t least = INT64_MAX;
         int64_t most = 0;
-        for (const int64_t cost : points) {
-            if (cost < 0) continue;
-            least = std::min(least, cost);
-            most = std::max(most, cost);
+        for (size_t i = 0; i < points.size(); ++i) {
+            points[i] = -1;
+            if (left_out[i]) continue;
+            points[i] = rounded(costs[i]);
+            least = std::min(least, points[i]);
+            most = std::max(most, points[i]);
         }
         map_values(points, -1, most, [&](int64_t cost) -> int64_t {
             if (cost < 0) return 0;
