@@ -207,6 +207,7 @@ Result<JsonObject> api_watch(const cli::BenchOptions& options) {
     const auto deadline = now() + std::chrono::seconds(10);
     while (watchers->events() < expected && now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(5));
     watchers->stop();
+    const double cpu_us = std::chrono::duration<double, std::micro>(stopwatch.cpu()).count();
     if (watchers->events() < expected) {
         return base::internal(fmt::format("only {} of {} events came", watchers->events(), expected));
     }
@@ -216,6 +217,7 @@ Result<JsonObject> api_watch(const cli::BenchOptions& options) {
                       {"p50_us", cli::rounded(watchers->lags().percentile(50))},
                       {"p99_us", cli::rounded(watchers->lags().percentile(99))},
                       {"write_p99_us", cli::rounded(latencies.percentile(99))},
+                      {"cpu_us_per_op", cli::rounded(cpu_us / static_cast<double>(writes))},
                       {"rss_mb", cli::rounded(cli::resident_mb())}};
 }
 

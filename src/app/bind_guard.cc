@@ -11,7 +11,7 @@ constexpr std::string_view kReservations = "scheduling.koordinator.sh/reservatio
 
 template <class Read>
 auto decode(const store::Record& record, Read read) -> decltype(read(JsonView())) {
-    base::JsonParser parser;
+    thread_local base::JsonParser parser;  // its buffers are large
     const JsonView view = TRY(parser.parse(*record.bytes));
     auto object = read(view);
     if (object) object->meta.revision = record.revision;

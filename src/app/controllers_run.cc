@@ -86,7 +86,7 @@ base::Duration ControllersRun::longest_wait() const {
 }
 
 void ControllersRun::apply(const std::string& resource, const link::FeedEvent& event) {
-    base::JsonParser parser;
+    thread_local base::JsonParser parser;  // its buffers are large
     const auto view = parser.parse(*event.text);
     if (!view) return;
     std::string trouble;

@@ -48,7 +48,9 @@ void ReservationsRun::run() {
 
 void ReservationsRun::apply(const std::string& kind, const link::FeedEvent& event) {
     const bool gone = event.type == link::FeedEvent::Type::Gone;
-    base::JsonParser parser;
+    // A pod that is not bound is nobody's owner, and need not be read.
+    if (kind == "Pod" && !gone && event.text->find("\"nodeName\"") == std::string::npos) return;
+    thread_local base::JsonParser parser;  // its buffers are large
     const auto view = parser.parse(*event.text);
     if (!view) return base::log_error("Unreadable object", {{"error", view.error()}});
     const auto use = [&](auto read, auto put, auto remove) {

@@ -102,7 +102,7 @@ bool SchedulerRun::decide() {
 void SchedulerRun::apply(const std::string& kind, const link::FeedEvent& event) {
     const auto now = clock_.now();
     const bool gone = event.type == link::FeedEvent::Type::Gone;
-    base::JsonParser parser;
+    thread_local base::JsonParser parser;  // its buffers are large
     const auto view = parser.parse(*event.text);
     if (!view) return base::log_error("Unreadable object", {{"error", view.error()}});
     const auto use = [&](auto read, auto put, auto remove) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/json/basic_parser_impl.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value_stack.hpp>
@@ -22,26 +23,39 @@ struct StrictHandler {
     static constexpr size_t max_key_size = size_t(-1);
     static constexpr size_t max_string_size = size_t(-1);
 
+    StrictHandler(unsigned char* buffer, size_t size) : stack({}, buffer, size) {}
+
     bj::value_stack stack;
-    std::vector<std::string> keys;  // of all open objects, the innermost last
-    std::string partial_key;
+    std::string keys;            // of all open objects, one behind the other, the innermost last
+    std::vector<uint32_t> ends;  // where each of them ends
+    std::vector<std::string_view> sorted;
     std::string duplicate;
 
     bool on_document_begin(bj::error_code&) { return true; }
     bool on_document_end(bj::error_code&) { return true; }
     bool on_object_begin(bj::error_code&) { return true; }
     bool on_object_end(size_t n, bj::error_code& ec) {
-        const auto first = keys.end() - static_cast<ptrdiff_t>(n);
-        std::sort(first, keys.end());
-        const auto twice = std::adjacent_find(first, keys.end());
-        if (twice != keys.end()) {
+        const size_t first = ends.size() - n;
+        const size_t begin = first == 0 ? 0 : ends[first - 1];
+        sorted.clear();
+        for (size_t i = first, at = begin; i < ends.size(); at = ends[i++]) {
+            sorted.emplace_back(keys.data() + at, ends[i] - at);
+        }
+        std::sort(sorted.begin(), sorted.end(), shorter_first);
+        const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+        if (twice != sorted.end()) {
             duplicate = *twice;
             ec = bj::error::exception;
             return false;
         }
-        keys.erase(first, keys.end());
+        keys.resize(begin);
+        ends.resize(first);
         stack.push_object(n);
         return true;
+    }
+    // Any order will do that brings equal ones together.
+    static bool shorter_first(std::string_view a, std::string_view b) {
+        return a.size() != b.size() ? a.size() < b.size() : a < b;
     }
     bool on_array_begin(bj::error_code&) { return true; }
     bool on_array_end(size_t n, bj::error_code&) {
@@ -49,14 +63,13 @@ struct StrictHandler {
         return true;
     }
     bool on_key_part(bj::string_view s, size_t, bj::error_code&) {
-        partial_key.append(s.data(), s.size());
+        keys.append(s.data(), s.size());
         stack.push_chars(s);
         return true;
     }
     bool on_key(bj::string_view s, size_t, bj::error_code&) {
-        partial_key.append(s.data(), s.size());
-        keys.push_back(std::move(partial_key));
-        partial_key.clear();
+        keys.append(s.data(), s.size());
+        ends.push_back(static_cast<uint32_t>(keys.size()));
         stack.push_key(s);
         return true;
     }
@@ -116,7 +129,8 @@ void append_double(double d, std::string& out) {
 Result<Json> parse_json(std::string_view text) {
     bj::parse_options options;
     options.max_depth = kMaxJsonDepth;
-    bj::basic_parser<StrictHandler> parser(options);
+    std::array<unsigned char, 8192> buffer;
+    bj::basic_parser<StrictHandler> parser(options, buffer.data(), buffer.size());
     parser.handler().stack.reset();
     bj::error_code ec;
     const size_t used = parser.write_some(false, text.data(), text.size(), ec);

@@ -7,7 +7,7 @@ namespace berth::control {
 
 bool Objects::put(const std::string& resource, std::string_view text, uint64_t revision) {
     auto document = base::parse_json(text);
-    base::JsonParser parser;
+    thread_local base::JsonParser parser;  // its buffers are large
     const auto view = parser.parse(text);
     if (!document || !view) return false;
     std::string trouble;
