@@ -11,10 +11,9 @@ namespace berth::link {
 class Bell {
 public:
     void ring() {
-        {
-            const std::lock_guard lock(mutex_);
-            rung_ = true;
-        }
+        // Under the lock: whoever it wakes may destroy the bell.
+        const std::lock_guard lock(mutex_);
+        rung_ = true;
         waiting_.notify_one();
     }
     // Until it rings, or for at most that long.

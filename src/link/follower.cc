@@ -93,12 +93,13 @@ void Follower::on_page(const WireResult& result, bool first) {
     if (!page) return retry(page.error().message, &Follower::list);
     if (first) told_.begin_list(number(page->version));
     absent_ = false;
+    all_read_ = (first || all_read_) && page->unreadable.empty();
     for (const auto& why : page->unreadable) log_unreadable(why);
     for (auto& item : page->items) told_.put(std::move(item));
     if (page->more.empty()) {
         restarts_ = 0;
         version_ = page->version;
-        told_.end_list();
+        told_.end_list(all_read_);
         return watch();
     }
     waiting_ = std::move(page->more);

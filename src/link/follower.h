@@ -57,6 +57,7 @@ private:
     int code_ = 0;          // its head
     int restarts_ = 0;      // lists that were overtaken while they were read
     bool absent_ = false;   // the server does not serve this resource
+    bool all_read_ = true;  // of the list so far
 };
 
 }  // namespace berth::link

@@ -100,6 +100,11 @@ TEST(Follower, AnUnreadableObjectHarmsItselfOnly) {
     stage.wire.data("{\"type\":\"ADDED\",\"object\":{\"metadata\":7x}}\n" + event("ADDED", object("y", "2", 12)));
     EXPECT_EQ(stage.told(), Lines({"+y/2@12"}));
     EXPECT_EQ(stage.wire.opened, 1);
+    // What is missing beside an unreadable one may be that one.
+    stage.wire.head(410);
+    stage.wire.loop().run_for(kLong);
+    stage.wire.answer(200, list(30, {R"({"metadata":[}})", object("y", "2", 12)}));
+    EXPECT_EQ(stage.told(), Lines({"synced@30"}));
 }
 
 TEST(Follower, AnotherUidUnderTheSameNameIsAnotherObject) {

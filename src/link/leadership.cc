@@ -63,10 +63,9 @@ void Leadership::carry_out(const Election::Move& move) {
     asked_ = move.kind;
     under_way_ = true;
     server_->send(std::move(request), [this](Result<Reply> reply) {
-        {
-            const std::lock_guard lock(mutex_);
-            answer_ = std::move(reply);
-        }
+        // Under the lock: whoever takes the answer may destroy us.
+        const std::lock_guard lock(mutex_);
+        answer_ = std::move(reply);
         bell_.ring();
     });
 }

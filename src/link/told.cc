@@ -34,10 +34,10 @@ void Told::put(Listed object) {
     tell_({FeedEvent::Type::Put, std::make_shared<const std::string>(std::move(object.text)), object.revision});
 }
 
-void Told::end_list() {
+void Told::end_list(bool all_read) {
     std::vector<std::string> missing;
     for (const auto& [name, known] : known_) {
-        if (known.round != round_) missing.push_back(name);
+        if (all_read && known.round != round_) missing.push_back(name);
     }
     std::sort(missing.begin(), missing.end());
     for (const auto& name : missing) {

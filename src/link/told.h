@@ -19,7 +19,8 @@ public:
     // server was set back; then all that was told goes, and comes again as it is now.
     void begin_list(uint64_t revision);
     void put(Listed object);
-    void end_list();
+    // Unless something in it could not be read: then what is missing may be just that, and stays.
+    void end_list(bool all_read = true);
     // The server does not know the resource: there is nothing.
     void list_nothing();
 

@@ -57,10 +57,9 @@ public:
     void send(Request request, Tag tag) {
         ++under_way_;
         server_->send(std::move(request), [this, tag = std::move(tag)](Result<Reply> reply) mutable {
-            {
-                const std::lock_guard lock(mutex_);
-                answers_.push_back({std::move(tag), std::move(reply)});
-            }
+            // Under the lock: whoever takes the last answer may destroy us.
+            const std::lock_guard lock(mutex_);
+            answers_.push_back({std::move(tag), std::move(reply)});
             bell_.ring();
         });
     }
