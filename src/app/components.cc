@@ -137,8 +137,9 @@ Result<std::vector<std::unique_ptr<Component>>> start_components(Server& server,
                                                               std::move(profiles), clock, server.front().metrics()));
     }
     if (!leaves_out(options, "reservation")) {
-        out.push_back(std::make_unique<Running<ReservationsRun>>(local_link(server, api::scheduler_identity()),
-                                                                 options.reservation_gc, clock));
+        out.push_back(
+            std::make_unique<Running<ReservationsRun>>(local_link(server, api::controller_identity("reservation")),
+                                                       options.reservation_gc, clock, server.front().metrics()));
     }
     out.push_back(std::make_unique<Running<ControllersRun>>(local_link(server, api::controller_identity("berth")),
                                                             reconcilers(server, options), clock));

@@ -48,8 +48,9 @@ Result<std::optional<WebhookDoor>> open_webhook(const WebhookFlags& flags, const
 
 class Controllers final : public Component {
 public:
-    Controllers(std::unique_ptr<link::Server> server, base::Duration gc, const std::optional<WebhookDoor>& door)
-        : reservations_(std::move(server), gc, base::system_clock()) {
+    Controllers(std::unique_ptr<link::Server> server, base::Duration gc, const std::optional<WebhookDoor>& door,
+                base::Metrics& metrics)
+        : reservations_(std::move(server), gc, base::system_clock(), metrics) {
         if (!door) return;
         auto way = door->connect();
         if (way) {
@@ -84,9 +85,10 @@ int controllers(std::vector<std::string> words) {
         fmt::print(stderr, "berth controllers: {}\n", door.error().message);
         return cli::kFailed;
     }
-    return run_attached("berth controllers", options, [&](std::unique_ptr<link::Server> server, base::Metrics&) {
-        return std::make_unique<Controllers>(std::move(server), gc, *door);
-    });
+    return run_attached("berth controllers", options,
+                        [&](std::unique_ptr<link::Server> server, base::Metrics& metrics) {
+                            return std::make_unique<Controllers>(std::move(server), gc, *door, metrics);
+                        });
 }
 
 }  // namespace berth::app

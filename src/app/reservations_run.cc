@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "app/carry_out.h"
+#include "app/reservation_metrics.h"
 #include "base/json.h"
 #include "base/json_view.h"
 #include "base/log.h"
@@ -12,6 +13,7 @@
 #include "model/node.h"
 #include "model/pod.h"
 #include "model/reader.h"
+#include "model/times.h"
 
 namespace berth::app {
 namespace {
@@ -21,29 +23,67 @@ constexpr base::Duration kIdle = std::chrono::seconds(1);
 constexpr base::Duration kGather = std::chrono::milliseconds(20);
 constexpr std::string_view kReservations = "/apis/scheduling.koordinator.sh/v1alpha1/reservations";
 
+JsonObject decided_about(const control::Target& target) {
+    return {{"uid", target.uid}, {"resourceVersion", std::to_string(target.revision)}};
+}
+
+link::Request annotation_request(const control::AnnotationWrite& write) {
+    JsonObject meta = decided_about(write.target);
+    meta["annotations"] = JsonObject{{write.key, write.value.empty() ? Json(nullptr) : Json(write.value)}};
+    return {"PATCH", "/api/v1/nodes/" + write.target.name, base::to_text(JsonObject{{"metadata", meta}}),
+            "application/merge-patch+json"};
+}
+
+link::Request condition_request(const control::ConditionWrite& write, base::Time now) {
+    const JsonObject condition{{"type", write.type},
+                               {"status", write.message.empty() ? "False" : "True"},
+                               {"reason", write.reason},
+                               {"message", write.message},
+                               {"lastTransitionTime", model::time_text(now)}};
+    const Json body(JsonObject{{"metadata", decided_about(write.target)},
+                               {"status", JsonObject{{"conditions", JsonArray{condition}}}}});
+    return {"PATCH", fmt::format("/api/v1/nodes/{}/status", write.target.name), base::to_text(body),
+            "application/strategic-merge-patch+json"};
+}
+
 }  // namespace
 
-ReservationsRun::ReservationsRun(std::unique_ptr<link::Server> server, base::Duration gc, const base::Clock& clock)
+ReservationsRun::ReservationsRun(std::unique_ptr<link::Server> server, base::Duration gc, const base::Clock& clock,
+                                 base::Metrics& metrics)
     : traffic_(std::move(server)), gc_(gc), clock_(clock), recorder_(traffic_.server(), "berth-reservations") {
     traffic_.follow("Node", {"", "v1", "nodes"});
     traffic_.follow("Pod", {"", "v1", "pods"});
     traffic_.follow("Reservation", {"scheduling.koordinator.sh", "v1alpha1", "reservations"});
+    shown_->ledger = &ledger_;
+    metrics.add_page([shown = shown_](std::string& out) {
+        const std::lock_guard lock(shown->mutex);
+        if (shown->ledger != nullptr) append_reservation_metrics(*shown->ledger, out);
+    });
     thread_ = std::thread([this] { run(); });
 }
 
 ReservationsRun::~ReservationsRun() {
     traffic_.stop();
     thread_.join();
+    const std::lock_guard lock(shown_->mutex);
+    shown_->ledger = nullptr;
 }
 
 void ReservationsRun::run() {
     while (true) {
-        const bool any = traffic_.poll([this](const auto& kind, const auto& event) { apply(kind, event); });
-        take_answers();
+        const bool any = turn();
         if (traffic_.stopping() && traffic_.under_way() == 0) return;
-        if (traffic_.synced() && !traffic_.stopping()) reconcile();
         traffic_.wait(any ? kGather : kIdle);
     }
+}
+
+// False when nothing had happened.
+bool ReservationsRun::turn() {
+    const std::lock_guard lock(shown_->mutex);
+    const bool any = traffic_.poll([this](const auto& kind, const auto& event) { apply(kind, event); });
+    take_answers();
+    if (traffic_.synced() && !traffic_.stopping()) reconcile();
+    return any;
 }
 
 void ReservationsRun::apply(const std::string& kind, const link::FeedEvent& event) {
@@ -57,18 +97,25 @@ void ReservationsRun::apply(const std::string& kind, const link::FeedEvent& even
         std::string trouble;
         if (gone) return remove(model::read_meta(model::Reader(*view, trouble)));
         auto object = read(*view);
-        if (!object) return base::log_error("Unreadable object", {{"error", object.error()}});
+        if (!object) return tell_unreadable(kind, *view, object.error());
         object->meta.revision = event.revision;
         put(std::move(*object));
     };
     if (kind == "Node") {
         use(
             model::read_node,
-            [&](model::Node node) { ledger_.put(std::make_shared<const model::Node>(std::move(node))); },
+            [&](model::Node node) {
+                nodes_.insert(node.meta.name);
+                ledger_.put(std::make_shared<const model::Node>(std::move(node)));
+            },
             [&](const model::Meta& meta) { ledger_.remove_node(meta.name); });
     } else if (kind == "Pod") {
         use(
-            model::read_pod, [&](const model::Pod& pod) { ledger_.put(pod); },
+            model::read_pod,
+            [&](const model::Pod& pod) {
+                for (const auto& said : control::judge_unbound(pod)) tell(said);
+                ledger_.put(pod);
+            },
             [&](const model::Meta& meta) { ledger_.remove_pod(meta.uid); });
     } else {
         use(
@@ -83,6 +130,7 @@ void ReservationsRun::apply(const std::string& kind, const link::FeedEvent& even
 void ReservationsRun::reconcile() {
     const uint64_t seen = traffic_.seen("Reservation");
     absl::erase_if(awaited_, [&](const auto& entry) { return entry.second != 0 && entry.second <= seen; });
+    judge_nodes();
     carry_out(control::reconcile_reservations({ledger_, clock_.wall(), clock_.now(), gc_}, ages_));
 }
 
@@ -93,13 +141,7 @@ void ReservationsRun::carry_out(const control::Writes& writes) {
              status_request(write.target.name, write.target.uid, write.target.revision, write.status));
         for (const auto& event : writes.events) {
             if (event.uid != write.target.uid) continue;
-            const link::Subject subject{"scheduling.koordinator.sh/v1alpha1", event.kind, event.ns, event.name,
-                                        event.uid};
-            if (event.warning) {
-                recorder_.warning(subject, event.reason, event.message, clock_.wall());
-            } else {
-                recorder_.normal(subject, event.reason, event.message, clock_.wall());
-            }
+            tell(event);
         }
     }
     for (const auto& target : writes.deletions) {
@@ -110,6 +152,37 @@ void ReservationsRun::carry_out(const control::Writes& writes) {
     }
 }
 
+// Each write brings the node back, changed, and it is judged again; a refused one brought something newer.
+void ReservationsRun::judge_nodes() {
+    for (const auto& name : std::exchange(nodes_, {})) {
+        const auto row = ledger_.row_of(name);
+        if (row == ledger::kNoRow) continue;
+        const auto writes = control::reconcile_node_reservation(ledger_.node(row));
+        for (const auto& write : writes.annotations) traffic_.send(annotation_request(write), "");
+        for (const auto& write : writes.conditions) traffic_.send(condition_request(write, clock_.wall()), "");
+        for (const auto& event : writes.events) tell(event);
+    }
+}
+
+void ReservationsRun::tell(const control::Event& event) {
+    const bool ours = event.kind == "Reservation";
+    const link::Subject subject{ours ? "scheduling.koordinator.sh/v1alpha1" : "v1", event.kind, event.ns, event.name,
+                                event.uid};
+    if (event.warning) {
+        recorder_.warning(subject, event.reason, event.message, clock_.wall());
+    } else {
+        recorder_.normal(subject, event.reason, event.message, clock_.wall());
+    }
+}
+
+// A broken object harms itself only, and says so itself.
+void ReservationsRun::tell_unreadable(const std::string& kind, JsonView object, const Error& error) {
+    std::string trouble;
+    const model::Meta meta = model::read_meta(model::Reader(object, trouble));
+    base::log_warning("Unreadable object", {{"kind", kind}, {"name", meta.full_name()}, {"error", error}});
+    tell({kind, meta.ns, meta.name, meta.uid, true, "Unreadable", error.message});
+}
+
 void ReservationsRun::send(const std::string& uid, link::Request request) {
     awaited_[uid] = 0;
     traffic_.send(std::move(request), uid);
@@ -118,6 +191,7 @@ void ReservationsRun::send(const std::string& uid, link::Request request) {
 // A refused write is decided anew from what is stored by then.
 void ReservationsRun::take_answers() {
     traffic_.answers([this](const std::string& uid, const Result<link::Reply>& reply) {
+        if (uid.empty()) return;
         if (reply && reply->ok() && reply->revision != 0) {
             awaited_[uid] = reply->revision;
         } else {

@@ -1,9 +1,14 @@
 #pragma once
 
+#include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 
 #include "base/clock.h"
+#include "base/json_fwd.h"
+#include "base/metrics.h"
 #include "base/string_map.h"
 #include "control/ages.h"
 #include "control/writes.h"
@@ -18,7 +23,8 @@ namespace berth::app {
 // only assumed never shows in a status. Destroying it stops it.
 class ReservationsRun {
 public:
-    ReservationsRun(std::unique_ptr<link::Server> server, base::Duration gc, const base::Clock& clock);
+    ReservationsRun(std::unique_ptr<link::Server> server, base::Duration gc, const base::Clock& clock,
+                    base::Metrics& metrics);
     ~ReservationsRun();
     ReservationsRun(const ReservationsRun&) = delete;
     ReservationsRun& operator=(const ReservationsRun&) = delete;
@@ -26,14 +32,23 @@ public:
     bool synced() const { return traffic_.synced(); }
 
 private:
+    // What a scrape reads: the ledger is looked at under the lock, and not after the run has ended.
+    struct Shown {
+        std::mutex mutex;
+        const ledger::Ledger* ledger = nullptr;
+    };
     void run();
+    bool turn();
     void apply(const std::string& kind, const link::FeedEvent& event);
     void reconcile();
+    void judge_nodes();
     void carry_out(const control::Writes& writes);
+    void tell(const control::Event& event);
+    void tell_unreadable(const std::string& kind, JsonView object, const Error& error);
     void send(const std::string& uid, link::Request request);
     void take_answers();
 
-    link::Traffic<std::string> traffic_;  // by uid
+    link::Traffic<std::string> traffic_;  // by uid; none for nodes
     const base::Duration gc_;
     const base::Clock& clock_;
     ledger::Ledger ledger_;
@@ -41,6 +56,8 @@ private:
     link::Recorder recorder_;
     // By uid: a write under way (0), or answered and not yet seen (its revision). Until then nothing more is written.
     base::StringMap<uint64_t> awaited_;
+    std::set<std::string, std::less<>> nodes_;  // names of those that changed since they were judged
+    std::shared_ptr<Shown> shown_ = std::make_shared<Shown>();
     std::thread thread_;
 };
 

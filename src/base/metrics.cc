@@ -78,6 +78,11 @@ void Metrics::add_reading(std::string_view name, std::string_view help, std::str
     series(name, help, type, {}).read = std::move(read);
 }
 
+void Metrics::add_page(std::function<void(std::string&)> write) {
+    const std::lock_guard lock(mutex_);
+    pages_.push_back(std::move(write));
+}
+
 void Metrics::append(std::string& out, std::string_view name, std::string_view labels, const Series& series) {
     auto to = std::back_inserter(out);
     if (series.counter) fmt::format_to(to, "{}{} {}\n", name, braced(labels), series.counter->value());
@@ -101,6 +106,7 @@ std::string Metrics::text() const {
         fmt::format_to(std::back_inserter(out), "# HELP {0} {1}\n# TYPE {0} {2}\n", name, family.help, family.type);
         for (const auto& [labels, series] : family.series) append(out, name, labels, series);
     }
+    for (const auto& write : pages_) write(out);
     return out;
 }
 

@@ -62,6 +62,8 @@ public:
                          std::span<const double> bounds);
     // A gauge or counter read when somebody asks, e.g. the number of connections. What it reads must live as long.
     void add_reading(std::string_view name, std::string_view help, std::string_view type, std::function<double()> read);
+    // Whole families whose series come and go: appends them, with their HELP and TYPE lines, when somebody asks.
+    void add_page(std::function<void(std::string&)> write);
     std::string text() const;
 
 private:
@@ -80,6 +82,7 @@ private:
 
     mutable std::mutex mutex_;
     std::map<std::string, Family, std::less<>> families_;
+    std::vector<std::function<void(std::string&)>> pages_;
 };
 
 }  // namespace berth::base

@@ -184,14 +184,19 @@ std::vector<Event> judge_unbound(const model::Pod& pod) {
 Writes reconcile_node_reservation(const model::Node& node) {
     Writes out;
     const model::NodeView view = model::view_of(node);
+    const Target target{"Node", node.meta.name, node.meta.uid, node.meta.revision};
     const std::string* applied = node.meta.annotations.find(model::kReservationApplied);
     if (view.applied != (applied ? *applied : "")) {
-        const Target target{"Node", node.meta.name, node.meta.uid, node.meta.revision};
         out.annotations.push_back({target, std::string(model::kReservationApplied), view.applied});
     }
-    for (const auto& fault : view.faults) {
+    std::string complaint;
+    for (const auto& fault : view.faults) complaint += (complaint.empty() ? "" : "; ") + fault.message;
+    if (complaint == node.complaint) return out;
+    out.conditions.push_back(
+        {target, std::string(model::kReservationInvalid), complaint.empty() ? "Valid" : "Invalid", complaint});
+    if (!complaint.empty()) {
         out.events.push_back(
-            {"Node", "", node.meta.name, node.meta.uid, true, std::string(model::kReservationInvalid), fault.message});
+            {"Node", "", node.meta.name, node.meta.uid, true, std::string(model::kReservationInvalid), complaint});
     }
     return out;
 }

@@ -23,7 +23,8 @@ Writes reconcile_reservations(const ReservationPass& pass, Ages& ages);
 // A pod's own trouble: it carries links that only the scheduler may write, and is not bound. They mean nothing.
 std::vector<Event> judge_unbound(const model::Pod& pod);
 
-// What the Node controller owes to node.koordinator.sh/reservation: the last valid value beside it, and a warning.
+// What the Node controller owes to node.koordinator.sh/reservation: the last valid value beside it; when a part of it
+// cannot be used, a condition that says so and, when that is new, a warning.
 Writes reconcile_node_reservation(const model::Node& node);
 
 }  // namespace berth::control

@@ -27,6 +27,14 @@ struct AnnotationWrite {
     std::string value;  // empty: the annotation is removed
 };
 
+// A condition of the object's status: True with a message, or False when the message is empty.
+struct ConditionWrite {
+    Target target;
+    std::string type;
+    std::string reason;
+    std::string message;
+};
+
 struct Event {
     std::string kind;
     std::string ns;
@@ -42,6 +50,7 @@ struct Event {
 struct Writes {
     std::vector<StatusWrite> statuses;
     std::vector<AnnotationWrite> annotations;
+    std::vector<ConditionWrite> conditions;
     std::vector<Target> deletions;
     std::vector<Event> events;
 };

@@ -1,5 +1,6 @@
 #include "model/node.h"
 
+#include "model/node_reservation.h"
 #include "model/pod_resources.h"
 #include "model/read_selectors.h"
 #include "model/reader.h"
@@ -21,6 +22,11 @@ Result<Node> read_node(JsonView object) {
     const Reader images = status["images"];
     images.each(
         [&](const Reader& item) { node.images.push_back({read_texts(item["names"]), item["sizeBytes"].integer()}); });
+    status["conditions"].each([&](const Reader& item) {
+        if (item["type"].text() == kReservationInvalid && item["status"].text() == "True") {
+            node.complaint = item["message"].text();
+        }
+    });
     if (!trouble.empty()) return base::bad_request("Node \"" + node.meta.name + "\": " + trouble);
     return node;
 }

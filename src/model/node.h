@@ -24,6 +24,7 @@ struct Node {
     std::vector<Taint> taints;
     std::vector<NodeImage> images;
     bool unschedulable = false;
+    std::string complaint;  // the message of the condition BerthReservationInvalid, while it is True
 };
 
 Result<Node> read_node(JsonView object);

@@ -139,7 +139,7 @@ def broken_annotation(case):
 def must_use_a_reservation(case):
     case.make(owner("p", "1", annotations={"scheduling.koordinator.sh/reservation-affinity": "{}"}))
     case.refused("p")
-    case.hold(reservation("r", "a", "4"))
+    case.make(reservation("r", "a", "4"))
     case.lands("p", "r")
 
 
