@@ -72,6 +72,36 @@ link::Request request(const sched::EvictPod& evict, base::Time now) {
     return status_patch(evict.ns, evict.name, evict.uid, {{"conditions", JsonArray{condition}}});
 }
 
+JsonObject seen_meta(const std::string& uid, uint64_t revision) {
+    JsonObject meta{{"uid", uid}};
+    if (revision != 0) meta["resourceVersion"] = std::to_string(revision);
+    return meta;
+}
+
+link::Request request(const sched::KeepVolume& keep, base::Time) {
+    JsonObject meta = seen_meta(keep.uid, keep.revision);
+    if (keep.ours) meta["annotations"] = JsonObject{{model::kBoundByController, "yes"}};
+    const JsonObject claim{{"apiVersion", "v1"},
+                           {"kind", "PersistentVolumeClaim"},
+                           {"namespace", keep.claim.ns},
+                           {"name", keep.claim.name},
+                           {"uid", keep.claim.uid}};
+    const Json body(JsonObject{{"metadata", meta}, {"spec", JsonObject{{"claimRef", claim}}}});
+    return {"PATCH", "/api/v1/persistentvolumes/" + keep.volume, base::to_text(body), "application/merge-patch+json"};
+}
+
+link::Request request(const sched::SelectNode& select, base::Time) {
+    JsonObject meta = seen_meta(select.claim.uid, select.revision);
+    meta["annotations"] = JsonObject{{model::kSelectedNode, select.node}};
+    return {"PATCH", fmt::format("/api/v1/namespaces/{}/persistentvolumeclaims/{}", select.claim.ns, select.claim.name),
+            base::to_text(Json(JsonObject{{"metadata", meta}})), "application/merge-patch+json"};
+}
+
+// Never sent to the server: see app/extenders_run.h.
+link::Request request(const sched::AskExtender&, base::Time) {
+    return {};
+}
+
 link::Request request(const sched::HoldRoom& hold, base::Time) {
     return {"POST", std::string(kReservations), base::to_text(model::room_for(*hold.pod, hold.node))};
 }

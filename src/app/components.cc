@@ -10,8 +10,10 @@
 #include "app/reservations_run.h"
 #include "app/scheduler_run.h"
 #include "base/log.h"
+#include "cli/config_file.h"
 #include "cli/dump.h"
 #include "control/simulated.h"
+#include "control/volumes.h"
 #include "link/connect.h"
 #include "sched/plugin.h"
 
@@ -118,8 +120,21 @@ ControllersRun::Reconcilers reconcilers(Server& server, const UpOptions& options
     out.push_back(control::disruption_reconciler());
     out.push_back(control::garbage_reconciler(all));
     out.push_back(control::namespace_reconciler(namespaced));
+    out.push_back(control::claim_binder_reconciler());
+    out.push_back(control::volume_binder_reconciler());
+    out.push_back(control::simulated_provisioner_reconciler());
     out.push_back(control::namespace_defaults_reconciler(server.ca_certificate()));
     return chosen(std::move(out), options);
+}
+
+// From the file, or the default profile under the names that manifests use.
+Result<sched::Configuration> scheduler_configuration(const UpOptions& options) {
+    if (!options.scheduler_config.empty()) return cli::read_configuration_file(options.scheduler_config);
+    sched::Configuration config;
+    for (const auto* name : {"berth", "default-scheduler", "koord-scheduler"}) {
+        config.profiles.emplace(name, sched::default_profile());
+    }
+    return config;
 }
 
 }  // namespace
@@ -129,12 +144,11 @@ Result<std::vector<std::unique_ptr<Component>>> start_components(Server& server,
     std::vector<std::unique_ptr<Component>> out;
     const base::Clock& clock = server.desk().clock;
     if (!options.no_scheduler) {
-        sched::Scheduler::Profiles profiles;
-        for (const auto* name : {"berth", "default-scheduler", "koord-scheduler"}) {
-            profiles.emplace(name, sched::default_profile());
-        }
-        out.push_back(std::make_unique<Running<SchedulerRun>>(local_link(server, api::scheduler_identity()),
-                                                              std::move(profiles), clock, server.front().metrics()));
+        sched::Configuration config = TRY(scheduler_configuration(options));
+        ExtendersRun extenders = TRY(ExtendersRun::open(config.options.extenders));
+        out.push_back(std::make_unique<Running<SchedulerRun>>(
+            local_link(server, api::scheduler_identity()), std::move(config.profiles), clock, server.front().metrics(),
+            config.options, std::move(extenders)));
     }
     if (!leaves_out(options, "reservation")) {
         out.push_back(

@@ -33,21 +33,27 @@ int scheduler(std::vector<std::string> words) {
     flags.attached.lease_name = "berth-scheduler";
     flags.attached.bind_address = "127.0.0.1:10259";
     if (const auto code = parse(words, flags)) return *code;
-    sched::Scheduler::Profiles profiles;
+    sched::Configuration config;
     if (!flags.config.empty()) {
         auto read = read_scheduler_config(flags.config, "berth", flags.attached);
         if (!read) {
             fmt::print(stderr, "berth scheduler: {}\n", read.error().message);
             return cli::kFailed;
         }
-        profiles = std::move(*read);
+        config = std::move(*read);
         if (const auto code = parse(words, flags)) return *code;
     }
-    for (const auto& name : flags.names) profiles.emplace(name, sched::default_profile());
-    if (profiles.empty()) profiles.emplace("berth", sched::default_profile());
+    for (const auto& name : flags.names) config.profiles.emplace(name, sched::default_profile());
+    if (config.profiles.empty()) config.profiles.emplace("berth", sched::default_profile());
+    auto extenders = ExtendersRun::open(config.options.extenders);
+    if (!extenders) {
+        fmt::print(stderr, "berth scheduler: {}\n", extenders.error().message);
+        return cli::kFailed;
+    }
     return run_attached(
         "berth scheduler", flags.attached, [&](std::unique_ptr<link::Server> server, base::Metrics& metrics) {
-            return std::make_unique<Running<SchedulerRun>>(std::move(server), profiles, base::system_clock(), metrics);
+            return std::make_unique<Running<SchedulerRun>>(std::move(server), config.profiles, base::system_clock(),
+                                                           metrics, config.options, std::move(*extenders));
         });
 }
 

@@ -53,13 +53,21 @@ model::Meta meta_of(JsonView view) {
     return model::read_meta(model::Reader(view, trouble));
 }
 
+Result<std::string> body_of(const Result<link::Reply>& reply) {
+    if (!reply) return reply.error();
+    if (reply->code != 200) return base::bad_request("answered with code " + std::to_string(reply->code));
+    return reply->body;
+}
+
 }  // namespace
 
 SchedulerRun::SchedulerRun(std::unique_ptr<link::Server> server, sched::Scheduler::Profiles profiles,
-                           const base::Clock& clock, base::Metrics& metrics)
+                           const base::Clock& clock, base::Metrics& metrics, const sched::SchedulerOptions& options,
+                           ExtendersRun extenders)
     : traffic_(std::move(server)),
+      extenders_(std::move(extenders)),
       clock_(clock),
-      scheduler_(std::move(profiles)),
+      scheduler_(std::move(profiles), options),
       recorder_(traffic_.server(), "berth-scheduler"),
       metrics_(metrics) {
     for (const auto& source : sources()) traffic_.follow(source.kind, source.resource);
@@ -112,6 +120,7 @@ void SchedulerRun::apply(const std::string& kind, const link::FeedEvent& event) 
         object->meta.revision = event.revision;
         put(std::move(*object));
     };
+    if (!extenders_.empty()) keep_document(kind, meta_of(*view), event);
     if (kind == "Node") {
         return use(
             model::read_node,
@@ -131,31 +140,48 @@ void SchedulerRun::apply(const std::string& kind, const link::FeedEvent& event) 
             },
             [&](const model::Meta& meta) { scheduler_.remove_reservation(meta.uid, now); });
     }
-    apply_supporting(kind, *view, gone);
+    apply_supporting(kind, *view, event);
 }
 
-void SchedulerRun::apply_supporting(const std::string& kind, JsonView view, bool gone) {
-    if (gone) {
+void SchedulerRun::apply_supporting(const std::string& kind, JsonView view, const link::FeedEvent& event) {
+    if (event.type == link::FeedEvent::Type::Gone) {
         const model::Meta meta = meta_of(view);
         cli::remove_supporting(kind, meta.ns, meta.name, scheduler_.ledger());
-    } else if (const auto put = cli::put_supporting(kind, view, scheduler_.ledger()); !put) {
+    } else if (const auto put = cli::put_supporting(kind, view, scheduler_.ledger(), event.revision); !put) {
         return base::log_error("Unreadable object", {{"error", put.error()}});
     }
     scheduler_.happened(kind == "Namespace" ? sched::Change::Namespace : sched::Change::Volume, clock_.now());
 }
 
+// Extenders are told whole objects.
+void SchedulerRun::keep_document(const std::string& kind, const model::Meta& meta, const link::FeedEvent& event) {
+    const bool gone = event.type == link::FeedEvent::Type::Gone;
+    if (kind == "Pod") gone ? extenders_.remove_pod(meta.uid) : extenders_.put_pod(meta.uid, event.text);
+    if (kind == "Node") gone ? extenders_.remove_node(meta.name) : extenders_.put_node(meta.name, event.text);
+}
+
 void SchedulerRun::carry_out(std::vector<sched::Plan> plans, base::Instant since) {
     metrics_.planned(plans);
     for (auto& plan : plans) {
-        auto request = request_for(plan, clock_.wall());
         Sent sent{std::move(plan), {}, 0, since};
         if (const auto* bind = std::get_if<sched::BindPod>(&sent.plan)) {
             const model::Pod* pod = scheduler_.pending_pod(bind->uid);
             if (pod != nullptr) sent.profile = pod->spec->scheduler_name;
             sent.attempts = scheduler_.attempts(bind->uid);
         }
-        traffic_.send(std::move(request), std::move(sent));
+        send(std::move(sent));
     }
+}
+
+// To the server, or to an extender.
+void SchedulerRun::send(Sent sent) {
+    const sched::Plan plan = sent.plan;
+    if (const auto* question = std::get_if<sched::AskExtender>(&plan)) {
+        return extenders_.ask(*question, traffic_.expect(std::move(sent)));
+    }
+    const auto* bind = std::get_if<sched::BindPod>(&plan);
+    if (bind && bind->extender) return bind_by_extender(*bind, traffic_.expect(std::move(sent)));
+    traffic_.send(request_for(plan, clock_.wall()), std::move(sent));
 }
 
 void SchedulerRun::count(const Sent& sent, sched::Outcome outcome) {
@@ -166,6 +192,15 @@ void SchedulerRun::count(const Sent& sent, sched::Outcome outcome) {
     } else {
         metrics_.failed(sent.profile, took);
     }
+}
+
+// An error that the extender tells of is a refusal; without an answer only the stored pod knows.
+void SchedulerRun::bind_by_extender(const sched::BindPod& bind, link::ReplyTo answer) {
+    extenders_.bind(bind, [answer = std::move(answer)](Result<link::Reply> reply) {
+        const bool refused = reply && reply->ok() && !sched::read_bind_reply(reply->body);
+        if (refused) reply->code = 409;
+        answer(std::move(reply));
+    });
 }
 
 bool SchedulerRun::take_answers() {
@@ -182,7 +217,9 @@ bool SchedulerRun::take_answers() {
         }
         count(sent, outcome);
         record(recorder_, plan, outcome, clock_.wall());
-        auto further = scheduler_.outcome(plan, outcome, clock_.now());
+        const auto* question = std::get_if<sched::AskExtender>(&plan);
+        auto further = question ? scheduler_.answered(*question, body_of(reply), clock_.now())
+                                : scheduler_.outcome(plan, outcome, clock_.now());
         if (!traffic_.stopping()) carry_out(std::move(further), clock_.now());
     });
 }

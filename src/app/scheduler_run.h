@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "app/extenders_run.h"
 #include "app/scheduler_metrics.h"
 #include "base/clock.h"
 #include "link/recorder.h"
@@ -20,7 +21,7 @@ class SchedulerRun {
 public:
     // The metrics must outlive it.
     SchedulerRun(std::unique_ptr<link::Server> server, sched::Scheduler::Profiles profiles, const base::Clock& clock,
-                 base::Metrics& metrics);
+                 base::Metrics& metrics, const sched::SchedulerOptions& options, ExtendersRun extenders);
     ~SchedulerRun();
     SchedulerRun(const SchedulerRun&) = delete;
     SchedulerRun& operator=(const SchedulerRun&) = delete;
@@ -40,11 +41,15 @@ private:
     bool decide();
     bool take_answers();
     void apply(const std::string& kind, const link::FeedEvent& event);
-    void apply_supporting(const std::string& kind, JsonView view, bool gone);
+    void apply_supporting(const std::string& kind, JsonView view, const link::FeedEvent& event);
+    void keep_document(const std::string& kind, const model::Meta& meta, const link::FeedEvent& event);
     void carry_out(std::vector<sched::Plan> plans, base::Instant since);
+    void send(Sent sent);
+    void bind_by_extender(const sched::BindPod& bind, link::ReplyTo answer);
     void count(const Sent& sent, sched::Outcome outcome);
 
     link::Traffic<Sent> traffic_;
+    ExtendersRun extenders_;
     const base::Clock& clock_;
     sched::Scheduler scheduler_;
     link::Recorder recorder_;

@@ -19,6 +19,8 @@ void add_up_flags(CLI::App& app, UpOptions& options) {
     app.add_option("--node-labels", options.node_labels, "key=value, may be repeated")->delimiter(',');
     app.add_option("--nodes-file", options.nodes_file, "Node objects (YAML or JSON) in place of --nodes");
     app.add_option("--import", options.import_file, "objects (YAML or JSON) to begin with");
+    app.add_option("--scheduler-config", options.scheduler_config,
+                   "a KubeSchedulerConfiguration (YAML or JSON), in place of the default profiles");
     app.add_flag("--no-scheduler", options.no_scheduler, "leave scheduling to another one");
     add_duration_flag(app, "--reservation-gc", options.reservation_gc, "how long final reservations are kept");
     app.add_option("--controllers", options.controllers, "-NAME leaves a controller out; * is all of them")

@@ -10,8 +10,9 @@ namespace berth::cli {
 namespace {
 
 template <class T>
-Result<std::shared_ptr<const T>> shared(Result<T> read) {
+Result<std::shared_ptr<const T>> shared(Result<T> read, uint64_t revision) {
     if (!read) return std::move(read).error();
+    if (revision != 0) read->meta.revision = revision;
     return std::shared_ptr<const T>(std::make_shared<T>(*std::move(read)));
 }
 
@@ -24,28 +25,28 @@ model::PriorityClass system_class(std::string name, int32_t value) {
 
 }  // namespace
 
-Result<bool> put_supporting(std::string_view kind, JsonView object, ledger::Ledger& ledger) {
+Result<bool> put_supporting(std::string_view kind, JsonView object, ledger::Ledger& ledger, uint64_t revision) {
     auto& volumes = ledger.volumes();
     if (const auto workload = model::workload_kind(kind)) {
         ledger.put(TRY(model::read_workload(*workload, object)));
     } else if (kind == "Namespace") {
         ledger.put(TRY(model::read_namespace(object)));
     } else if (kind == "PersistentVolume") {
-        volumes.put(TRY(shared(model::read_persistent_volume(object))));
+        volumes.put(TRY(shared(model::read_persistent_volume(object), revision)));
     } else if (kind == "PersistentVolumeClaim") {
-        volumes.put(TRY(shared(model::read_persistent_volume_claim(object))));
+        volumes.put(TRY(shared(model::read_persistent_volume_claim(object), revision)));
     } else if (kind == "StorageClass") {
-        volumes.put(TRY(shared(model::read_storage_class(object))));
+        volumes.put(TRY(shared(model::read_storage_class(object), revision)));
     } else if (kind == "CSINode") {
-        volumes.put(TRY(shared(model::read_csi_node(object))));
+        volumes.put(TRY(shared(model::read_csi_node(object), revision)));
     } else if (kind == "CSIDriver") {
-        volumes.put(TRY(shared(model::read_csi_driver(object))));
+        volumes.put(TRY(shared(model::read_csi_driver(object), revision)));
     } else if (kind == "CSIStorageCapacity") {
-        volumes.put(TRY(shared(model::read_csi_storage_capacity(object))));
+        volumes.put(TRY(shared(model::read_csi_storage_capacity(object), revision)));
     } else if (kind == "VolumeAttachment") {
-        volumes.put(TRY(shared(model::read_volume_attachment(object))));
+        volumes.put(TRY(shared(model::read_volume_attachment(object), revision)));
     } else if (kind == "PodDisruptionBudget") {
-        ledger.budgets().put(TRY(shared(model::read_pod_disruption_budget(object))));
+        ledger.budgets().put(TRY(shared(model::read_pod_disruption_budget(object), revision)));
     } else {
         return false;
     }

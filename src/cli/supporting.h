@@ -12,8 +12,8 @@
 // classes.
 namespace berth::cli {
 
-// False: the kind is none of them.
-Result<bool> put_supporting(std::string_view kind, JsonView object, ledger::Ledger& ledger);
+// False: the kind is none of them. The revision counts where the document does not carry it.
+Result<bool> put_supporting(std::string_view kind, JsonView object, ledger::Ledger& ledger, uint64_t revision = 0);
 void remove_supporting(std::string_view kind, std::string_view ns, std::string_view name, ledger::Ledger& ledger);
 
 // Claims that ask for no class get the default one, as the API server gives it: the newest, then the first name.

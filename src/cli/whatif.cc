@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "cli/command.h"
+#include "cli/config_file.h"
 #include "cli/dump.h"
 #include "cli/text_table.h"
 #include "model/times.h"
@@ -81,6 +82,7 @@ struct Flags {
     std::vector<std::string> files;
     std::string output = "table";
     std::string now;
+    std::string config;
     bool scores = false;
     bool no_preemption = false;
 };
@@ -153,6 +155,7 @@ int whatif(std::vector<std::string> words) {
         ->required();
     app.add_option("-o,--output", flags.output, "table or json")->check(CLI::IsMember({"table", "json"}));
     app.add_option("--now", flags.now, "the time to decide at, RFC 3339; default: now");
+    app.add_option("--config", flags.config, "a KubeSchedulerConfiguration, in place of the default profile");
     app.add_flag("--scores", flags.scores, "also print the score of every feasible node");
     app.add_flag("--no-preemption", flags.no_preemption, "evict nobody for a pod of higher priority");
     std::reverse(words.begin(), words.end());
@@ -164,6 +167,11 @@ int whatif(std::vector<std::string> words) {
     const auto now = time_of(flags);
     if (!now) return fail(now.error());
     World world(*now);
+    if (!flags.config.empty()) {
+        auto config = read_configuration_file(flags.config);
+        if (!config) return fail(config.error());
+        world.use(std::move(config->profiles));
+    }
     if (flags.no_preemption) world.forbid_preemption();
     if (const auto loaded = load(flags, world); !loaded) return fail(loaded.error());
     const auto outcomes = world.settle();

@@ -175,7 +175,7 @@ void World::prepare() {
 
 sched::Preemption World::would_preempt(const sched::Ask& ask, const sched::Strikes& strikes) {
     if (!preempts_) return {};
-    return sched::preempt(ask, ledger_, sched::default_profile(), strikes, {}, costs_);
+    return sched::preempt(ask, ledger_, profile_for(*ask.spec), strikes, {}, costs_);
 }
 
 std::vector<Outcome> World::settle() {
@@ -198,6 +198,12 @@ std::vector<Outcome> World::settle() {
     return outcomes;
 }
 
+const sched::Profile& World::profile_for(const model::PodSpec& spec) const {
+    if (profiles_.empty()) return sched::default_profile();
+    const auto named = profiles_.find(spec.scheduler_name);
+    return named == profiles_.end() ? profiles_.begin()->second : named->second;
+}
+
 Outcome World::place_pod(const model::Pod& pod) {
     Outcome outcome;
     outcome.ns = pod.meta.ns;
@@ -207,7 +213,7 @@ Outcome World::place_pod(const model::Pod& pod) {
         outcome.error = fmt::format("no PriorityClass with name {} was found", pod.priority_class);
     }
     if (!outcome.error.empty()) return outcome;
-    const sched::Decision decision = sched::decide_pod(pod, ledger_, sched::default_profile());
+    const sched::Decision decision = sched::decide_pod(pod, ledger_, profile_for(*pod.spec));
     fill(outcome, decision.verdict, ledger_);
     if (decision.verdict.chosen == ledger::kNoRow) {
         make_room(pod, decision.verdict, outcome);
@@ -237,7 +243,7 @@ void World::place(const model::Pod& pod, const sched::Decision& decision, Outcom
 
 // Victims are gone for the next decisions, and the pod is where they were.
 void World::make_room(const model::Pod& pod, const sched::Verdict& verdict, Outcome& outcome) {
-    if (!preempts_) return;
+    if (!preempts_ || !profile_for(*pod.spec).preempts) return;
     const auto found = would_preempt(sched::ask_for(pod, ledger_), verdict.strikes);
     if (!found.victims) {
         outcome.message += " " + found.message;
@@ -253,7 +259,7 @@ void World::make_room(const model::Pod& pod, const sched::Verdict& verdict, Outc
         remove("Pod", name.substr(0, slash), name.substr(slash + 1));
     }
     reconcile();
-    sched::Decision decision = sched::decide_pod(pod, ledger_, sched::default_profile());
+    sched::Decision decision = sched::decide_pod(pod, ledger_, profile_for(*pod.spec));
     if (decision.verdict.chosen != found.victims->row) {
         decision.charges.clear();
         decision.annotations = {};
@@ -266,7 +272,7 @@ Outcome World::place_reservation(const model::Reservation& reservation) {
     Outcome outcome;
     outcome.is_reservation = true;
     outcome.name = reservation.meta.name;
-    const auto decision = sched::decide_reservation(reservation, ledger_, sched::default_profile());
+    const auto decision = sched::decide_reservation(reservation, ledger_, profile_for(*reservation.spec));
     fill(outcome, decision.verdict, ledger_);
     model::Reservation next = reservation;
     model::ReservationStatus& status = next;

@@ -14,6 +14,7 @@
 #include "model/reservation.h"
 #include "sched/cycle.h"
 #include "sched/preempt.h"
+#include "sched/scheduler.h"
 
 namespace berth::cli {
 
@@ -56,6 +57,8 @@ public:
     void advance_to(base::Time now);
     // Nobody is evicted for another pod.
     void forbid_preemption() { preempts_ = false; }
+    // In place of the default one; a pod whose schedulerName none of them has goes by the first.
+    void use(sched::Scheduler::Profiles profiles) { profiles_ = std::move(profiles); }
 
     std::vector<Outcome> settle();
 
@@ -87,6 +90,7 @@ private:
     Status put_reservation(model::Reservation reservation);
     std::vector<Entrant> entrants() const;
     void resolve_classes();
+    const sched::Profile& profile_for(const model::PodSpec& spec) const;
     Outcome place_pod(const model::Pod& pod);
     void place(const model::Pod& pod, const sched::Decision& decision, Outcome& outcome);
     void make_room(const model::Pod& pod, const sched::Verdict& verdict, Outcome& outcome);
@@ -96,6 +100,7 @@ private:
 
     base::Time now_;
     bool preempts_ = true;
+    sched::Scheduler::Profiles profiles_;  // empty: the default one
     PriorityClasses priorities_;
     sched::CostMemory costs_;
     uint64_t arrivals_ = 0;

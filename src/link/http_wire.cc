@@ -24,7 +24,6 @@ using std::chrono::steady_clock;
 constexpr auto kSweep = std::chrono::milliseconds(250);
 // Shorter than servers keep idle connections, so that a request rarely meets one that is just being closed.
 constexpr auto kKeepIdle = std::chrono::seconds(30);
-constexpr size_t kMostBody = size_t{512} << 20;
 
 Result<std::unique_ptr<asio::ssl::context>> tls_context(const Access& access) {
     auto context = std::make_unique<asio::ssl::context>(asio::ssl::context::tls_client);
@@ -115,12 +114,17 @@ public:
             answer->code = head.code;
             answer->retry_after = head.retry_after;
         };
-        // Beyond the bound it is cut off, and then cannot be read as JSON.
-        turn.data = [answer](std::string_view bytes) {
-            if (answer->body.size() < kMostBody) answer->body.append(bytes);
+        const size_t most_body = request.most_body;
+        const auto too_large = std::make_shared<bool>(false);
+        turn.data = [answer, too_large, most_body](std::string_view bytes) {
+            *too_large = *too_large || answer->body.size() + bytes.size() > most_body;
+            if (!*too_large) answer->body.append(bytes);
             return true;
         };
-        turn.end = [answer, done = std::move(done)](const WireTrouble* trouble) {
+        turn.end = [answer, too_large, most_body, done = std::move(done)](const WireTrouble* trouble) {
+            if (!trouble && *too_large) {
+                return done(WireTrouble{fmt::format("the answer is larger than {} bytes", most_body), true});
+            }
             done(trouble != nullptr ? WireResult(*trouble) : WireResult(std::move(*answer)));
         };
         begin(std::move(request), std::move(turn));
@@ -242,12 +246,20 @@ private:
     std::thread thread_;
 };
 
+Result<std::unique_ptr<Wire>> started(FreshAccess access) {
+    auto wire = std::make_unique<HttpWire>(std::move(access));
+    TRY(wire->start());
+    return std::unique_ptr<Wire>(std::move(wire));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Wire>> http_wire(const AccessOptions& options) {
-    auto wire = std::make_unique<HttpWire>(TRY(FreshAccess::open(options, base::system_clock().now())));
-    TRY(wire->start());
-    return std::unique_ptr<Wire>(std::move(wire));
+    return started(TRY(FreshAccess::open(options, base::system_clock().now())));
+}
+
+Result<std::unique_ptr<Wire>> http_wire(Access access) {
+    return started(FreshAccess(std::move(access)));
 }
 
 }  // namespace berth::link

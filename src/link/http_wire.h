@@ -10,5 +10,7 @@ namespace berth::link {
 // HTTP/1.1 over TLS or plain TCP, one I/O thread, connections kept alive and reused. Boost.Asio and Beast stay behind
 // this header. An error when the kubeconfig or its certificates cannot be used; the server is not asked yet.
 Result<std::unique_ptr<Wire>> http_wire(const AccessOptions& options);
+// The same to any HTTP server, with what is given.
+Result<std::unique_ptr<Wire>> http_wire(Access access);
 
 }  // namespace berth::link

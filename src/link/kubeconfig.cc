@@ -199,11 +199,12 @@ Result<FreshAccess> FreshAccess::open(AccessOptions options, base::Instant now) 
 }
 
 const Access& FreshAccess::get(base::Instant now) {
-    if (now - read_at_ >= kReadAgain) refresh(now);
+    if (!fixed_ && now - read_at_ >= kReadAgain) refresh(now);
     return access_;
 }
 
 bool FreshAccess::refresh(base::Instant now) {
+    if (fixed_) return false;
     read_at_ = now;
     auto access = read_access(options_);
     if (!access) {

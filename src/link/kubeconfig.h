@@ -41,6 +41,8 @@ Result<Access> read_access(const AccessOptions& options);
 class FreshAccess {
 public:
     static Result<FreshAccess> open(AccessOptions options, base::Instant now);
+    // What is given stays.
+    explicit FreshAccess(Access access) : access_(std::move(access)), fixed_(true) {}
 
     const Access& get(base::Instant now);
     // Reads at once; true when something changed.
@@ -53,6 +55,7 @@ private:
     AccessOptions options_;
     Access access_;
     base::Instant read_at_;
+    bool fixed_ = false;
 };
 
 }  // namespace berth::link

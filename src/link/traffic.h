@@ -54,14 +54,16 @@ public:
         return found == followed_.end() ? 0 : found->seen;
     }
 
-    void send(Request request, Tag tag) {
+    void send(Request request, Tag tag) { server_->send(std::move(request), expect(std::move(tag))); }
+    // For a request that goes another way: what this gives takes its answer, once, on any thread.
+    ReplyTo expect(Tag tag) {
         ++under_way_;
-        server_->send(std::move(request), [this, tag = std::move(tag)](Result<Reply> reply) mutable {
+        return [this, tag = std::move(tag)](Result<Reply> reply) mutable {
             // Under the lock: whoever takes the last answer may destroy us.
             const std::lock_guard lock(mutex_);
             answers_.push_back({std::move(tag), std::move(reply)});
             bell_.ring();
-        });
+        };
     }
     // Calls take(tag, reply) for each answer. False when there was none.
     template <class Take>

@@ -18,6 +18,7 @@ struct WireRequest {
     std::string target;  // path with its query
     std::string body = {};
     std::string content_type = {};
+    size_t most_body = size_t{512} << 20;  // of the answer; a larger one is trouble
 };
 
 struct WireAnswer {

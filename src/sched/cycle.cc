@@ -61,21 +61,6 @@ model::Resources missing_on(const model::PodSpec& spec, const Ledger& ledger, Ro
     return missing;
 }
 
-// What the verdict means for reservations: who pays, what is written, what is used up.
-Decision decided(const Ask& ask, const Ledger& ledger, Verdict verdict) {
-    Decision decision{std::move(verdict), {}, {}, {}, false, {}};
-    const Row chosen = decision.verdict.chosen;
-    if (chosen == ledger::kNoRow) return decision;
-    decision.charges = charges_on(ask, ledger, chosen);
-    decision.annotations = annotations_for(decision.charges, ledger);
-    for (const auto& charge : decision.charges) {
-        if (ledger.reservation(charge.reservation).object->allocate_once) {
-            decision.spent.push_back(charge.reservation);
-        }
-    }
-    return decision;
-}
-
 // Waits where the least is missing, if no row is open and the reservation may wait.
 Decision placed_or_waiting(const Ask& ask, const Ledger& ledger, const Profile& profile, Verdict verdict) {
     Decision decision{std::move(verdict), {}, {}, {}, false, {}};
@@ -92,6 +77,20 @@ Strikes filter_all(const Ask& ask, Ledger& ledger, const Profile& profile, const
 }
 
 }  // namespace
+
+Decision decided(const Ask& ask, const Ledger& ledger, Verdict verdict) {
+    Decision decision{std::move(verdict), {}, {}, {}, false, {}};
+    const Row chosen = decision.verdict.chosen;
+    if (chosen == ledger::kNoRow) return decision;
+    decision.charges = charges_on(ask, ledger, chosen);
+    decision.annotations = annotations_for(decision.charges, ledger);
+    for (const auto& charge : decision.charges) {
+        if (ledger.reservation(charge.reservation).object->allocate_once) {
+            decision.spent.push_back(charge.reservation);
+        }
+    }
+    return decision;
+}
 
 Decision decide_pod(const model::Pod& pod, const Ledger& ledger, const Profile& profile) {
     const Ask ask = ask_for(pod, ledger);

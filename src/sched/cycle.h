@@ -18,6 +18,9 @@ struct Decision {
     model::Resources missing;
 };
 
+// What the verdict means for reservations: who pays, what is written, what is used up.
+Decision decided(const Ask& ask, const Ledger& ledger, Verdict verdict);
+
 Decision decide_pod(const model::Pod& pod, const Ledger& ledger, const Profile& profile);
 // The same beside pods that wait for room elsewhere. A pod that has been waiting for room on a node goes there as soon
 // as it can, whatever the scores.

@@ -56,9 +56,11 @@ Verdict decide(const Ask& ask, const Ledger& ledger, const Profile& profile) {
     return weigh(ask, ledger, profile, filter(ask, ledger, profile, 0, static_cast<Row>(ledger.rows())));
 }
 
-Verdict weigh(const Ask& ask, const Ledger& ledger, const Profile& profile, Strikes strikes) {
+Verdict weigh(const Ask& ask, const Ledger& ledger, const Profile& profile, Strikes strikes,
+              std::span<const int64_t> extra) {
     std::vector<Row> feasible = strikes.open_rows();
     std::vector<int64_t> scores = total_scores(ask, ledger, profile, feasible);
+    for (size_t i = 0; i < feasible.size() && !extra.empty(); ++i) scores[i] += extra[feasible[i]];
     std::vector<int64_t> supplied = scores_by_reservations(ask, ledger, feasible);
     const Row chosen = best(ledger, feasible, scores, supplied);
     return {std::move(feasible), std::move(scores), std::move(supplied), chosen, std::move(strikes)};

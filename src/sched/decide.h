@@ -21,7 +21,9 @@ struct Verdict {
 // The plain whole-table evaluation: the definition, and the oracle of every faster way.
 Verdict decide(const Ask& ask, const Ledger& ledger, const Profile& profile);
 // The same when the filters have spoken already.
-Verdict weigh(const Ask& ask, const Ledger& ledger, const Profile& profile, Strikes strikes);
+// `extra`, if any, are points by row that others add.
+Verdict weigh(const Ask& ask, const Ledger& ledger, const Profile& profile, Strikes strikes,
+              std::span<const int64_t> extra = {});
 
 // The best of these rows, all of them feasible: what decide() chooses when no other row is.
 Row best_of(const Ask& ask, const Ledger& ledger, const Profile& profile, std::span<const Row> feasible);

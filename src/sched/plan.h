@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/reservation.h"
+#include "model/storage.h"
 
 namespace berth::sched {
 
@@ -18,6 +19,7 @@ struct BindPod {
     std::string uid, ns, name;
     std::string node;
     std::vector<std::pair<std::string, std::string>> annotations;
+    std::optional<size_t> extender = {};  // which one binds in our place
 };
 
 // No node fits a pod now: condition PodScheduled=False and an event, in kube-scheduler's words.
@@ -66,12 +68,42 @@ struct WriteReservation {
     std::string message;  // for people: where it is, or why not
 };
 
+// A volume is kept for a claim of the pod, if it is still as it was decided about.
+struct KeepVolume {
+    std::string pod;  // uid
+    std::string volume, uid;
+    uint64_t revision = 0;
+    model::ClaimRef claim;
+    bool ours = true;  // nobody had named the claim before
+};
+
+// A volume shall be made for a claim of the pod, for this node.
+struct SelectNode {
+    std::string pod;  // uid
+    model::ClaimRef claim;
+    uint64_t revision = 0;
+    std::string node;
+};
+
+// A question to an extender; its answer comes back with Scheduler::answered().
+struct AskExtender {
+    enum class Verb : uint8_t { Filter, Prioritize, Preempt };
+    std::string pod, ns, name;  // pod: uid
+    uint64_t serial = 0;
+    size_t extender = 0;
+    Verb verb = Verb::Filter;
+    std::vector<std::string> nodes;    // by name; Preempt: the one
+    std::vector<std::string> victims;  // Preempt: uids
+    int64_t violations = 0;            // Preempt: of disruption budgets
+};
+
 // It is not known whether a bind took effect: read the pod and put() what is there, or remove it.
 struct ReadPod {
     std::string uid, ns, name;
 };
 
-using Plan = std::variant<BindPod, RefusePod, EvictPod, HoldRoom, DropRoom, ClearNomination, WriteReservation, ReadPod>;
+using Plan = std::variant<BindPod, RefusePod, EvictPod, HoldRoom, DropRoom, ClearNomination, WriteReservation,
+                          KeepVolume, SelectNode, AskExtender, ReadPod>;
 
 // What came of a plan. Unknown: the request may or may not have taken effect; only a read resolves it, never a timeout.
 enum class Outcome : uint8_t { Done, Refused, Unknown };

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "sched/ask.h"
 #include "sched/strikes.h"
 
@@ -81,6 +83,8 @@ struct Profile {
     };
     std::vector<std::shared_ptr<const Filter>> filters;
     std::vector<Weighted> scorers;
+    bool preempts = true;
+    base::Duration bind_timeout = std::chrono::seconds(600);  // how long a pod waits for its volumes
 };
 
 // kube-scheduler's default profile.

@@ -102,6 +102,12 @@ bool only_frees(const model::PodSpec& spec) {
            std::none_of(spec.spread.begin(), spec.spread.end(), [](const auto& c) { return c.hard; });
 }
 
+// Whether NodeResourcesFit ignores nothing, so that sums alone say who fits.
+bool counts_everything(const Profile& profile) {
+    return std::any_of(profile.filters.begin(), profile.filters.end(),
+                       [](const auto& filter) { return filter->row_term() == RowTerm::Fit; });
+}
+
 // What the filters after NodeResourcesFit say about the table as it is.
 Strikes after_fit(const Ask& ask, const Ledger& ledger, const Profile& profile) {
     Strikes strikes(ledger, 0, static_cast<Row>(ledger.rows()));
@@ -131,7 +137,8 @@ Preemption preempt_by_filters(const Ask& ask, Ledger& ledger, const Profile& pro
 
 Preemption preempt(const Ask& ask, Ledger& ledger, const Profile& profile, const Strikes& strikes,
                    const Nominated& nominated, CostMemory& memory) {
-    if (!ask.pod || !only_frees(*ask.spec)) return preempt_by_filters(ask, ledger, profile, strikes, nominated);
+    if (!ask.pod || !only_frees(*ask.spec) || !counts_everything(profile))
+        return preempt_by_filters(ask, ledger, profile, strikes, nominated);
     if (auto why = not_eligible(ask, ledger, strikes)) return {std::nullopt, 0, *std::move(why), false};
     const std::vector<Row> rows = rows_that_may_open(strikes);
     Tally tally(ledger);

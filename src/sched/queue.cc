@@ -8,8 +8,6 @@
 namespace berth::sched {
 namespace {
 
-constexpr base::Duration kFirstBackoff = std::chrono::seconds(1);
-constexpr base::Duration kLongestBackoff = std::chrono::seconds(10);
 constexpr base::Duration kLongestSleep = std::chrono::minutes(5);
 
 constexpr uint32_t bits(std::initializer_list<Change> changes) {
@@ -45,13 +43,13 @@ constexpr std::array kCures{
                               Change::PodLabels})},
 };
 
-base::Duration backoff_after(int attempts) {
-    base::Duration wait = kFirstBackoff;
-    for (int i = 1; i < attempts && wait < kLongestBackoff; ++i) wait *= 2;
-    return std::min(wait, kLongestBackoff);
-}
-
 }  // namespace
+
+base::Duration Queue::backoff_after(int attempts) const {
+    base::Duration wait = backoff_times_.first;
+    for (int i = 1; i < attempts && wait < backoff_times_.longest; ++i) wait *= 2;
+    return std::min(wait, backoff_times_.longest);
+}
 
 uint32_t cures(std::string_view plugin) {
     const auto found =

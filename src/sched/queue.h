@@ -34,7 +34,7 @@ uint32_t cures(std::string_view plugin);
 
 // Who waits for a decision, and when. Highest priority first, then the longest waiting, then the first that came.
 //   active:        ready now
-//   backoff:       tried and failed; ready after 1 s, doubled for each further failure up to 10 s
+//   backoff:       tried and failed; ready after 1 s, doubled for each further failure up to 10 s (by default)
 //   unschedulable: nothing that happened since could cure its refusal; sleeps until a change that could, or 5 minutes
 // Time is an argument everywhere; keys are uids.
 class Queue {
@@ -44,6 +44,12 @@ public:
         int32_t priority = 0;
         base::Time created;
     };
+    struct Backoff {
+        base::Duration first = std::chrono::seconds(1);
+        base::Duration longest = std::chrono::seconds(10);
+    };
+    Queue() = default;
+    explicit Queue(Backoff backoff) : backoff_times_(backoff) {}
     struct Sizes {
         size_t active = 0, backoff = 0, unschedulable = 0, gated = 0;
     };
@@ -95,6 +101,9 @@ private:
     void wake(Item& item, base::Instant now);
     void flush(base::Instant now);
 
+    base::Duration backoff_after(int attempts) const;
+
+    Backoff backoff_times_;
     base::StringMap<Item> items_;
     std::set<Rank> active_;
     std::set<Timed> backoff_;

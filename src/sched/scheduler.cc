@@ -5,7 +5,10 @@
 
 namespace berth::sched {
 
-Scheduler::Scheduler(Profiles profiles, SchedulerOptions options) : profiles_(std::move(profiles)), options_(options) {
+Scheduler::Scheduler(Profiles profiles, SchedulerOptions options)
+    : profiles_(std::move(profiles)),
+      options_(std::move(options)),
+      queue_({options_.first_backoff, options_.longest_backoff}) {
     for (const auto& [name, profile] : profiles_) deciders_.try_emplace(name, profile);
 }
 
@@ -52,6 +55,8 @@ void Scheduler::put_bound(const model::Pod& pod, base::Instant now) {
     const std::string& uid = pod.meta.uid;
     queue_.remove(uid);
     pods_.erase(uid);
+    give_back_volumes(uid);
+    stop_asking(uid);
     nominated_.remove(uid);
     evictions_.forget(uid);
     rooms_.pod_moved(uid);
@@ -69,6 +74,12 @@ void Scheduler::follow_nomination(const PendingPod& pending, const std::string& 
     nominated_.put(std::make_shared<const model::Pod>(pod), pod.nominated_node);
 }
 
+// Answers that still come are about nobody.
+void Scheduler::stop_asking(std::string_view uid) {
+    consultations_.erase(std::string(uid));
+    victims_asked_.erase(std::string(uid));
+}
+
 // Others need not yield to it any longer.
 void Scheduler::end_nomination(std::string_view uid, base::Instant now) {
     if (!nominated_.contains(uid)) return;
@@ -82,6 +93,8 @@ void Scheduler::remove_pod(std::string_view uid, base::Instant now) {
     evictions_.forget(uid);
     evictions_.seen(uid);
     rooms_.pod_moved(uid);
+    give_back_volumes(uid);
+    stop_asking(uid);
     const bool held = ledger_.find_pod(uid) != ledger::kNone;
     ledger_.remove_pod(uid);
     pods_.erase(uid);
@@ -125,6 +138,7 @@ const model::Pod* Scheduler::pending_pod(std::string_view uid) const {
 std::vector<Plan> Scheduler::step(base::Instant now, base::Time wall, size_t most) {
     std::vector<Plan> plans;
     judge_rooms(now, plans);
+    settle_volumes(now, plans);
     for (size_t i = 0; i < most; ++i) {
         const auto key = queue_.pop(now);
         if (!key) break;
@@ -134,13 +148,21 @@ std::vector<Plan> Scheduler::step(base::Instant now, base::Time wall, size_t mos
 }
 
 std::optional<base::Instant> Scheduler::next_wake() const {
-    const auto queue = queue_.next_wake();
-    const auto rooms = rooms_.next_wake();
-    return queue && rooms ? std::min(*queue, *rooms) : queue ? queue : rooms;
+    std::optional<base::Instant> next = queue_.next_wake();
+    for (const auto& other : {rooms_.next_wake(), volume_binds_.next_wake()}) {
+        if (other && (!next || *other < *next)) next = other;
+    }
+    return next;
+}
+
+void Scheduler::happened(Change change, base::Instant now) {
+    if (change == Change::Volume) volume_binds_.look();
+    queue_.happened(change, now);
 }
 
 // Gives back what was assumed, and tries again after backoff.
 void Scheduler::forget(std::string_view uid, base::Instant now) {
+    give_back_volumes(uid);
     const auto index = ledger_.find_pod(uid);
     if (index != ledger::kNone && ledger_.pod(index).assumed) {
         ledger_.remove_pod(uid);
@@ -185,6 +207,8 @@ std::vector<Plan> Scheduler::outcome(const Plan& plan, Outcome outcome, base::In
         if (pods_.contains(read->uid)) forget(read->uid, now);
     }
     if (const auto* evict = std::get_if<EvictPod>(&plan)) return went(*evict, outcome, now);
+    if (const auto* keep = std::get_if<KeepVolume>(&plan)) volume_written(keep->pod, outcome, now);
+    if (const auto* select = std::get_if<SelectNode>(&plan)) volume_written(select->pod, outcome, now);
     if (const auto* hold = std::get_if<HoldRoom>(&plan)) return asked(*hold, outcome, now);
     if (const auto* drop = std::get_if<DropRoom>(&plan); drop && outcome == Outcome::Unknown) {
         rooms_.look_again(drop->uid, now + std::chrono::seconds(1));

@@ -11,10 +11,12 @@
 #include "sched/costs.h"
 #include "sched/cycle.h"
 #include "sched/evictions.h"
+#include "sched/extender.h"
 #include "sched/fast/decider.h"
 #include "sched/plan.h"
 #include "sched/queue.h"
 #include "sched/rooms.h"
+#include "sched/volume_binds.h"
 
 namespace berth::sched {
 
@@ -26,6 +28,9 @@ struct SchedulerCounts {
 struct SchedulerOptions {
     // Whoever preempts has its room held by a Reservation; without it a nomination must do.
     bool holds_rooms = true;
+    base::Duration first_backoff = std::chrono::seconds(1);
+    base::Duration longest_backoff = std::chrono::seconds(10);
+    std::vector<Extender> extenders = {};
 };
 
 // The scheduler without its doors: typed events in, plans out. It owns the ledger and the queue; one thread calls it.
@@ -52,11 +57,13 @@ public:
     std::optional<base::Instant> next_wake() const;
     // The pod's or reservation's plan was carried out, refused, or nobody knows.
     std::vector<Plan> outcome(const Plan& plan, Outcome outcome, base::Instant now);
+    // What an extender said: the body of its reply, or why there is none.
+    std::vector<Plan> answered(const AskExtender& question, const Result<std::string>& body, base::Instant now);
 
     const ledger::Ledger& ledger() const { return ledger_; }
     // For the kinds that only the ledger cares about (volumes, namespaces, budgets...).
     ledger::Ledger& ledger() { return ledger_; }
-    void happened(Change change, base::Instant now) { queue_.happened(change, now); }
+    void happened(Change change, base::Instant now);
     Queue::Sizes queue_sizes() const { return queue_.sizes(); }
     const SchedulerCounts& counts() const { return counts_; }
     // How often a pending pod was tried.
@@ -73,19 +80,40 @@ private:
         std::string told;
     };
 
+    // What the extenders that were asked about a pod have said so far.
+    struct Consultation {
+        uint64_t serial = 0;
+        std::vector<std::string> nodes;  // that all so far let pass, by name
+        std::map<std::string, ExtenderRefusal> refused;
+        std::map<std::string, int64_t> scores;
+        size_t filtered = 0;  // extenders up to here were asked to filter
+        bool prioritized = false;
+        size_t unanswered = 0;
+    };
+    struct VictimsAsked {
+        uint64_t serial = 0;
+        size_t next = 0;  // extender
+        std::string node;
+        int64_t violations = 0;
+        std::vector<EvictPod> evictions;
+    };
+
     void put_bound(const model::Pod& pod, base::Instant now);
     void follow_nomination(const PendingPod& pending, const std::string& before, base::Instant now);
+    void stop_asking(std::string_view uid);
     void end_nomination(std::string_view uid, base::Instant now);
     // Decisions: see scheduler_decide.cc
     void decide_one(const std::string& key, base::Instant now, base::Time wall, std::vector<Plan>& plans);
     void decide_for(PendingPod& pending, base::Instant now, std::vector<Plan>& plans);
     void decide_for(PendingReservation& pending, base::Instant now, base::Time wall, std::vector<Plan>& plans);
     Row choose_fast(const model::Pod& pod, const Profile& profile);
-    void bind(const model::Pod& pod, Row row, std::vector<ledger::Charge> charges, const model::Labels& annotations,
-              std::vector<Plan>& plans);
+    void bind(const Ask& ask, Row row, std::vector<ledger::Charge> charges, const model::Labels& annotations,
+              base::Instant now, std::vector<Plan>& plans);
     void refuse(PendingPod& pending, const Ask& ask, const Strikes& strikes, base::Instant now,
                 std::vector<Plan>& plans);
     std::vector<Plan> make_room(const Ask& ask, const Strikes& strikes, base::Instant now, RefusePod& refusal);
+    std::vector<Plan> take_room(const Ask& ask, const std::string& node, std::vector<EvictPod> evictions,
+                                base::Instant now);
     std::vector<EvictPod> evictions_for(const Ask& ask, const Victims& victims) const;
     std::vector<Plan> evict(std::vector<EvictPod> evictions);
     // Rooms: see scheduler_rooms.cc
@@ -98,6 +126,24 @@ private:
     void give_up_room(const model::Reservation& reservation, std::vector<Plan>& plans);
     std::vector<Plan> asked(const HoldRoom& hold, Outcome outcome, base::Instant now);
     std::vector<Plan> placed_room(const WriteReservation& write, Outcome outcome);
+    // Extenders: see scheduler_extenders.cc
+    bool consults(const model::PodSpec& spec) const;
+    void consult(PendingPod& pending, const Ask& ask, const Profile& profile, base::Instant now,
+                 std::vector<Plan>& plans);
+    void ask_next(PendingPod& pending, base::Instant now, std::vector<Plan>& plans);
+    static Status narrow(Consultation& open, const Result<std::string>& body);
+    void fail(PendingPod& pending, const AskExtender& question, const Error& error, base::Instant now,
+              std::vector<Plan>& plans);
+    void conclude(PendingPod& pending, base::Instant now, std::vector<Plan>& plans);
+    std::optional<size_t> binder_for(const model::PodSpec& spec, bool charged) const;
+    bool ask_about_victims(const Ask& ask, VictimsAsked asked, std::vector<Plan>& plans);
+    std::vector<Plan> preemption_answered(const AskExtender& question, const Result<std::string>& body,
+                                          base::Instant now);
+    // Volumes: see scheduler_volumes.cc
+    bool bind_volumes_first(const Ask& ask, Row row, const BindPod& bind, base::Instant now, std::vector<Plan>& plans);
+    void settle_volumes(base::Instant now, std::vector<Plan>& plans);
+    void give_back_volumes(std::string_view pod);
+    void volume_written(std::string_view pod, Outcome outcome, base::Instant now);
     // What came of plans
     std::vector<Plan> went(const EvictPod& evict, Outcome outcome, base::Instant now);
     void retry(std::string_view uid, base::Instant now);
@@ -111,6 +157,10 @@ private:
     Nominated nominated_;  // pending pods of ours, none of them assumed
     Evictions evictions_;
     Rooms rooms_;
+    VolumeBinds volume_binds_;
+    std::map<std::string, Consultation> consultations_;  // by the pod's uid
+    std::map<std::string, VictimsAsked> victims_asked_;  // the same
+    uint64_t questions_ = 0;
     CostMemory costs_;
     base::StringMap<PendingPod> pods_;  // by uid; pending and ours, also while a bind is under way
     base::StringMap<PendingReservation> reservations_;

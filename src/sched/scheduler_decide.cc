@@ -34,13 +34,16 @@ void Scheduler::decide_one(const std::string& key, base::Instant now, base::Time
     queue_.remove(key);
 }
 
-void Scheduler::bind(const model::Pod& pod, Row row, std::vector<ledger::Charge> charges,
-                     const model::Labels& annotations, std::vector<Plan>& plans) {
-    plans.emplace_back(BindPod{pod.meta.uid,
-                               pod.meta.ns,
-                               pod.meta.name,
-                               std::string(ledger_.name(row)),
-                               {annotations.begin(), annotations.end()}});
+void Scheduler::bind(const Ask& ask, Row row, std::vector<ledger::Charge> charges, const model::Labels& annotations,
+                     base::Instant now, std::vector<Plan>& plans) {
+    const model::Pod& pod = *ask.pod;
+    BindPod bind{pod.meta.uid,
+                 pod.meta.ns,
+                 pod.meta.name,
+                 std::string(ledger_.name(row)),
+                 {annotations.begin(), annotations.end()}};
+    bind.extender = binder_for(*pod.spec, !charges.empty());
+    if (!bind_volumes_first(ask, row, bind, now, plans)) plans.emplace_back(std::move(bind));
     ledger_.assume(pod, row, std::move(charges));
     nominated_.remove(pod.meta.uid);
 }
@@ -55,16 +58,21 @@ Row Scheduler::choose_fast(const model::Pod& pod, const Profile& profile) {
 void Scheduler::decide_for(PendingPod& pending, base::Instant now, std::vector<Plan>& plans) {
     const model::Pod& pod = pending.pod;
     const Profile& profile = profiles_.find(pod.spec->scheduler_name)->second;
-    if (const Row row = choose_fast(pod, profile); row != ledger::kNoRow) {
-        if (!deciders_.find(pod.spec->scheduler_name)->second.credit()) return bind(pod, row, {}, {}, plans);
-        auto charges = charges_on(ask_on(pod, ledger_, row), ledger_, row);
-        const auto annotations = annotations_for(charges, ledger_);
-        return bind(pod, row, std::move(charges), annotations, plans);
+    const bool consulted = consults(*pod.spec);
+    if (!consulted) {
+        if (const Row row = choose_fast(pod, profile); row != ledger::kNoRow) {
+            const Ask there = ask_on(pod, ledger_, row);
+            if (!deciders_.find(pod.spec->scheduler_name)->second.credit()) return bind(there, row, {}, {}, now, plans);
+            auto charges = charges_on(there, ledger_, row);
+            const auto annotations = annotations_for(charges, ledger_);
+            return bind(there, row, std::move(charges), annotations, now, plans);
+        }
     }
     const Ask ask = ask_for(pod, ledger_);
+    if (consulted && ask.fault.empty()) return consult(pending, ask, profile, now, plans);
     Decision decision = decide_pod(ask, ledger_, profile, nominated_);
     if (decision.verdict.chosen != ledger::kNoRow) {
-        return bind(pod, decision.verdict.chosen, std::move(decision.charges), decision.annotations, plans);
+        return bind(ask, decision.verdict.chosen, std::move(decision.charges), decision.annotations, now, plans);
     }
     refuse(pending, ask, decision.verdict.strikes, now, plans);
 }
@@ -91,8 +99,10 @@ void Scheduler::refuse(PendingPod& pending, const Ask& ask, const Strikes& strik
 std::vector<Plan> Scheduler::make_room(const Ask& ask, const Strikes& strikes, base::Instant now, RefusePod& refusal) {
     std::vector<Plan> plans;
     const model::Pod& pod = *ask.pod;
-    if (evictions_.under_way(pod.meta.uid) || waits_for_room(ask, now, plans)) return plans;
     const Profile& profile = profiles_.find(pod.spec->scheduler_name)->second;
+    if (!profile.preempts || victims_asked_.contains(pod.meta.uid) || evictions_.under_way(pod.meta.uid) ||
+        waits_for_room(ask, now, plans))
+        return plans;
     const Preemption found = preempt(ask, ledger_, profile, strikes, nominated_, costs_);
     if (!found.message.empty()) refusal.message += " " + found.message;
     if (found.ends_nomination && (nominated_.contains(pod.meta.uid) || !pod.nominated_node.empty())) {
@@ -102,6 +112,19 @@ std::vector<Plan> Scheduler::make_room(const Ask& ask, const Strikes& strikes, b
     if (!found.victims) return plans;
     ++counts_.preemptions;
     const std::string node(ledger_.name(found.victims->row));
+    VictimsAsked asked{0, 0, node, found.victims->violations, evictions_for(ask, *found.victims)};
+    if (ask_about_victims(ask, asked, plans)) return plans;
+    refusal.nominated = node;
+    for (auto& plan : take_room(ask, node, std::move(asked.evictions), now)) plans.push_back(std::move(plan));
+    return plans;
+}
+
+// The pod waits for the node; who was to go there after it waits no longer; those who are in its place go, as soon as
+// the room is held.
+std::vector<Plan> Scheduler::take_room(const Ask& ask, const std::string& node, std::vector<EvictPod> evictions,
+                                       base::Instant now) {
+    std::vector<Plan> plans;
+    const model::Pod& pod = *ask.pod;
     for (const auto& loser : nominated_.behind(ask, node)) {
         plans.emplace_back(ClearNomination{loser->meta.uid, loser->meta.ns, loser->meta.name});
         nominated_.remove(loser->meta.uid);
@@ -109,9 +132,7 @@ std::vector<Plan> Scheduler::make_room(const Ask& ask, const Strikes& strikes, b
     }
     const auto kept = std::make_shared<const model::Pod>(pod);
     nominated_.put(kept, node);
-    refusal.nominated = node;
-    std::vector<EvictPod> evictions = evictions_for(ask, *found.victims);
-    if (may_hold_room(ask, profile, found.victims->row)) {
+    if (may_hold_room(ask, profiles_.find(pod.spec->scheduler_name)->second, ledger_.row_of(node))) {
         rooms_.ask(pod.meta.uid, std::move(evictions), now);
         plans.emplace_back(HoldRoom{pod.meta.uid, pod.meta.ns, pod.meta.name, node, kept});
         return plans;

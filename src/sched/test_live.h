@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -150,6 +151,15 @@ private:
     }
     static std::string text(const HoldRoom& p) { return fmt::format("hold {} for {}", p.node, p.name); }
     static std::string text(const DropRoom& p) { return "drop " + p.name; }
+    static std::string text(const KeepVolume& p) { return fmt::format("keep {} for {}", p.volume, p.claim.name); }
+    static std::string text(const SelectNode& p) { return fmt::format("select {} for {}", p.node, p.claim.name); }
+    static std::string text(const AskExtender& p) {
+        constexpr const char* kVerbs[] = {"filter", "prioritize", "preempt"};
+        std::string without;
+        for (const auto& victim : p.victims) without += (without.empty() ? " without " : " ") + victim;
+        return fmt::format("{} {} by {}: {}{}", kVerbs[static_cast<size_t>(p.verb)], p.name, p.extender,
+                           fmt::join(p.nodes, " "), without);
+    }
     static std::string text(const ClearNomination& p) { return "clear " + p.name; }
     static std::string text(const WriteReservation& p) { return "reserve " + p.name + ": " + p.message; }
     static std::string text(const ReadPod& p) { return "read " + p.name; }

@@ -2,6 +2,7 @@
 //
 //   scenario, because: what and why
 //   given:  {nodes: TABLE, pods: TABLE, reservations: TABLE, objects: YAML}
+//   config: a KubeSchedulerConfiguration, in place of the default profile
 //   now:    RFC 3339 (default 2026-01-01T00:00:00Z)
 //   steps:  a list of  apply: TABLE | objects: YAML | delete: TABLE | advance: DURATION | expect: TABLE
 // Tables: story_table.h and story_objects.h. expect knows  pod: node reservation why;
@@ -12,10 +13,12 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/json_view.h"
 #include "base/yaml.h"
 #include "cli/dump.h"
 #include "cli/world.h"
 #include "model/times.h"
+#include "sched/config.h"
 #include "story_objects.h"
 #include "story_table.h"
 
@@ -25,6 +28,7 @@ namespace {
 class Story {
 public:
     explicit Story(const Json& document) : now_(start_of(document)), world_(now_) {
+        if (const auto text = base::find_string(document, {"config"}); !text.empty()) configure(std::string(text));
         if (const Json* given = base::find(document, {"given"})) {
             for (const auto& [name, text] : given->as_object()) {
                 if (name == "objects") {
@@ -73,6 +77,15 @@ private:
         return at == text.find_first_not_of(" \n") ? text.substr(0, at) + kind + text.substr(at + 4) : text;
     }
 
+    void configure(const std::string& text) {
+        const auto documents = base::parse_yaml(text);
+        ASSERT_TRUE(documents) << documents.error().message;
+        base::JsonParser parser;
+        const std::string json = base::to_text(documents->at(0));
+        auto config = sched::read_configuration(*parser.parse(json));
+        ASSERT_TRUE(config) << config.error().message;
+        world_.use(std::move(config->profiles));
+    }
     void put(const Json& object) {
         const auto known = world_.put(object);
         EXPECT_TRUE(known) << (known ? "" : known.error().message);

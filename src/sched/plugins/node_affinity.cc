@@ -59,9 +59,11 @@ public:
 
 class NodeAffinityFilter final : public Filter {
 public:
+    explicit NodeAffinityFilter(AddedAffinity added) : added_(std::move(added)) {}
     std::string_view name() const override { return kName; }
     bool by_node_alone() const override { return true; }
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
+        if (added_.required) strike_unadded(ledger, strikes);
         const auto& spec = *ask.spec;
         if (spec.node_selector.empty() && !spec.required_nodes) return;
         const auto refused = strikes.refusal(kName, {"node(s) didn't match Pod's node affinity/selector"}, true);
@@ -73,18 +75,32 @@ public:
             if (!fits) strikes.strike(row, refused);
         });
     }
+
+private:
+    void strike_unadded(const Ledger& ledger, Strikes& strikes) const {
+        const auto refused = strikes.refusal(kName, {"node(s) didn't match scheduler-enforced node affinity"}, true);
+        const model::NodeSelector required(*added_.required);
+        strikes.each_open([&](Row row) {
+            if (!required.matches(ledger.name(row), ledger.node(row).meta.labels)) strikes.strike(row, refused);
+        });
+    }
+
+    AddedAffinity added_;
 };
 
 class NodeAffinityScorer final : public NodeScorer {
 public:
+    explicit NodeAffinityScorer(AddedAffinity added) : added_(std::move(added)) {}
     std::string_view name() const override { return kName; }
-    bool concerns(const Ask& ask, const Ledger&) const override { return !ask.spec->preferred_nodes.empty(); }
+    bool concerns(const Ask& ask, const Ledger&) const override {
+        return !ask.spec->preferred_nodes.empty() || !added_.preferred.empty();
+    }
     Scaling scaling() const override { return Scaling::ByMax; }
     void raw(const Ask& ask, const Ledger& ledger, std::span<const Row> rows,
              std::span<int64_t> points) const override {
         std::vector<std::pair<int64_t, model::NodeTerm>> terms;
-        for (const auto& preferred : ask.spec->preferred_nodes) {
-            terms.emplace_back(preferred.weight, model::NodeTerm(preferred.term));
+        for (const auto* list : {&ask.spec->preferred_nodes, &added_.preferred}) {
+            for (const auto& preferred : *list) terms.emplace_back(preferred.weight, model::NodeTerm(preferred.term));
         }
         for (size_t i = 0; i < rows.size(); ++i) {
             points[i] = 0;
@@ -93,6 +109,9 @@ public:
             }
         }
     }
+
+private:
+    AddedAffinity added_;
 };
 
 }  // namespace
@@ -101,12 +120,12 @@ std::shared_ptr<const Filter> named_nodes_filter() {
     return std::make_shared<NamedNodesFilter>();
 }
 
-std::shared_ptr<const Filter> node_affinity_filter() {
-    return std::make_shared<NodeAffinityFilter>();
+std::shared_ptr<const Filter> node_affinity_filter(AddedAffinity added) {
+    return std::make_shared<NodeAffinityFilter>(std::move(added));
 }
 
-std::shared_ptr<const Scorer> node_affinity_scorer() {
-    return std::make_shared<NodeAffinityScorer>();
+std::shared_ptr<const Scorer> node_affinity_scorer(AddedAffinity added) {
+    return std::make_shared<NodeAffinityScorer>(std::move(added));
 }
 
 }  // namespace berth::sched::plugins

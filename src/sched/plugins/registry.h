@@ -1,6 +1,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "sched/plugin.h"
 
@@ -12,10 +16,20 @@ std::shared_ptr<const Filter> node_name();
 std::shared_ptr<const Filter> taint_filter();
 std::shared_ptr<const Scorer> taint_scorer();
 std::shared_ptr<const Filter> named_nodes_filter();
-std::shared_ptr<const Filter> node_affinity_filter();
-std::shared_ptr<const Scorer> node_affinity_scorer();
+// What a profile adds to every pod's own node affinity.
+struct AddedAffinity {
+    std::optional<std::vector<model::NodeSelectorTerm>> required;  // ORed
+    std::vector<model::PreferredNodeTerm> preferred;
+};
+std::shared_ptr<const Filter> node_affinity_filter(AddedAffinity added = {});
+std::shared_ptr<const Scorer> node_affinity_scorer(AddedAffinity added = {});
 std::shared_ptr<const Filter> node_ports();
-std::shared_ptr<const Filter> fit_filter();
+// Requests that the filter does not look at: by name, or all "group/...".
+struct FitOptions {
+    std::vector<model::ResourceId> ignored;
+    std::vector<std::string> ignored_groups;
+};
+std::shared_ptr<const Filter> fit_filter(FitOptions options = {});
 std::shared_ptr<const Filter> volume_claims();
 std::shared_ptr<const Filter> volume_restrictions();
 std::shared_ptr<const Filter> volume_limits();
@@ -24,6 +38,21 @@ std::shared_ptr<const Filter> volume_zone();
 std::shared_ptr<const Filter> reservation_match();
 std::shared_ptr<const Filter> reservation_fit();
 std::shared_ptr<const Scorer> least_allocated();
+
+struct ShapePoint {
+    int64_t utilization = 0;  // 0..100
+    int64_t score = 0;        // 0..100
+    bool operator==(const ShapePoint&) const = default;
+};
+struct FitStrategy {
+    enum class Type : uint8_t { LeastAllocated, MostAllocated, RequestedToCapacityRatio };
+    Type type = Type::LeastAllocated;
+    std::vector<std::pair<model::ResourceId, int64_t>> resources{{model::kCpu, 1}, {model::kMemory, 1}};  // weights
+    std::vector<ShapePoint> shape = {};  // of RequestedToCapacityRatio, by rising utilization
+    bool operator==(const FitStrategy&) const = default;
+};
+// least_allocated() for the default strategy.
+std::shared_ptr<const Scorer> fit_scorer(FitStrategy strategy);
 
 // Constraints for pods that have none of their own. System: nodes without a key still take part in the others.
 struct SpreadDefaults {
@@ -43,6 +72,8 @@ std::shared_ptr<const Filter> pod_affinity_filter();
 std::shared_ptr<const Scorer> pod_affinity_scorer(AffinityWeights weights);
 
 std::shared_ptr<const Scorer> balanced_allocation();
+// Over other resources than cpu and memory.
+std::shared_ptr<const Scorer> balanced_allocation(std::vector<model::ResourceId> resources);
 std::shared_ptr<const Scorer> image_locality();
 
 }  // namespace berth::sched::plugins

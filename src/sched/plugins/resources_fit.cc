@@ -19,11 +19,19 @@ struct Want {
     std::string reason;
 };
 
+bool is_ignored(const FitOptions& options, model::ResourceId id) {
+    if (std::find(options.ignored.begin(), options.ignored.end(), id) != options.ignored.end()) return true;
+    const std::string_view name = model::resource_name(id);
+    return std::any_of(options.ignored_groups.begin(), options.ignored_groups.end(), [&](const std::string& group) {
+        return name.size() > group.size() && name.starts_with(group) && name[group.size()] == '/';
+    });
+}
+
 // "Too many pods" first, then cpu, memory, ephemeral-storage, then the others by name. A zero asks for nothing.
-std::vector<Want> wants_of(const model::PodSpec& spec, const Ledger& ledger) {
+std::vector<Want> wants_of(const model::PodSpec& spec, const Ledger& ledger, const FitOptions& options) {
     std::vector<Want> wants;
     spec.requests.for_each([&](model::ResourceId id, int64_t amount) {
-        if (amount <= 0) return;
+        if (amount <= 0 || is_ignored(options, id)) return;
         const bool slot = id == model::kPods;
         wants.push_back({id, amount, ledger.column(id),
                          slot ? "Too many pods" : fmt::format("Insufficient {}", model::resource_name(id))});
@@ -40,11 +48,14 @@ std::vector<Want> wants_of(const model::PodSpec& spec, const Ledger& ledger) {
 
 class FitFilter final : public Filter {
 public:
+    explicit FitFilter(FitOptions options) : options_(std::move(options)) {}
     std::string_view name() const override { return kName; }
-    RowTerm row_term() const override { return RowTerm::Fit; }
+    RowTerm row_term() const override {
+        return options_.ignored.empty() && options_.ignored_groups.empty() ? RowTerm::Fit : RowTerm::None;
+    }
 
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
-        const std::vector<Want> wants = wants_of(*ask.spec, ledger);
+        const std::vector<Want> wants = wants_of(*ask.spec, ledger, options_);
         Refusals refusals{strikes, {}};
         strikes.each_open([&](Row row) {
             const Credit* credit = ask.credit(row);
@@ -116,6 +127,8 @@ private:
     }
 
     static constexpr size_t kMostListed = 63;
+
+    FitOptions options_;
 };
 
 class LeastAllocated final : public Scorer {
@@ -137,8 +150,8 @@ public:
 
 }  // namespace
 
-std::shared_ptr<const Filter> fit_filter() {
-    return std::make_shared<FitFilter>();
+std::shared_ptr<const Filter> fit_filter(FitOptions options) {
+    return std::make_shared<FitFilter>(std::move(options));
 }
 
 std::shared_ptr<const Scorer> least_allocated() {

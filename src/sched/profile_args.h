@@ -1,0 +1,30 @@
+#pragma once
+
+#include <chrono>
+#include <initializer_list>
+#include <string_view>
+
+#include "base/clock.h"
+#include "model/reader.h"
+#include "sched/plugins/registry.h"
+
+// The arguments of plugins in a profile's pluginConfig.
+namespace berth::sched {
+
+struct PluginArgs {
+    plugins::FitOptions fit;
+    plugins::FitStrategy strategy;
+    std::vector<model::ResourceId> balanced{model::kCpu, model::kMemory};
+    plugins::SpreadDefaults spread = plugins::system_spread_defaults();
+    plugins::AffinityWeights affinity;
+    plugins::AddedAffinity added;
+    base::Duration bind_timeout = std::chrono::seconds(600);
+};
+
+// Fills in what one pluginConfig entry says; what is wrong ends up in the Reader's trouble.
+void read_plugin_args(std::string_view plugin, const model::Reader& args, PluginArgs& out);
+
+// Every member must be one of these.
+void only_known(const model::Reader& object, std::initializer_list<std::string_view> names);
+
+}  // namespace berth::sched

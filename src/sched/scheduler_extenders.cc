@@ -1,0 +1,196 @@
+// The half of the scheduler that asks extenders. A question is a plan, its answer an event: while it is under way the
+// cluster may change, so the filters run again before anything is decided.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sched/scheduler.h"
+
+namespace berth::sched {
+namespace {
+
+// An extender's ten points are as much as a scorer's hundred.
+constexpr int64_t kPerPoint = kMaxScore / 10;
+
+}  // namespace
+
+bool Scheduler::consults(const model::PodSpec& spec) const {
+    return std::any_of(options_.extenders.begin(), options_.extenders.end(), [&](const Extender& extender) {
+        return (!extender.filter_verb.empty() || !extender.prioritize_verb.empty()) && extender.cares_for(spec);
+    });
+}
+
+// Begins with every node that the filters leave.
+void Scheduler::consult(PendingPod& pending, const Ask& ask, const Profile& profile, base::Instant now,
+                        std::vector<Plan>& plans) {
+    const Strikes strikes = filter(ask, ledger_, profile, nominated_, 0, static_cast<Row>(ledger_.rows()));
+    const std::vector<Row> open = strikes.open_rows();
+    if (open.empty()) return refuse(pending, ask, strikes, now, plans);
+    Consultation begun;
+    begun.serial = ++questions_;
+    for (const Row row : open) begun.nodes.emplace_back(ledger_.name(row));
+    std::sort(begun.nodes.begin(), begun.nodes.end());
+    consultations_.insert_or_assign(pending.pod.meta.uid, std::move(begun));
+    ask_next(pending, now, plans);
+}
+
+// Filters are asked one after the other, each about what the one before left; then all who prioritize at once.
+void Scheduler::ask_next(PendingPod& pending, base::Instant now, std::vector<Plan>& plans) {
+    const model::Pod& pod = pending.pod;
+    Consultation& open = consultations_.at(pod.meta.uid);
+    const auto question = [&](size_t extender, AskExtender::Verb verb) {
+        plans.emplace_back(
+            AskExtender{pod.meta.uid, pod.meta.ns, pod.meta.name, open.serial, extender, verb, open.nodes, {}, 0});
+    };
+    const auto& extenders = options_.extenders;
+    while (open.filtered < extenders.size() && !open.nodes.empty()) {
+        const size_t index = open.filtered++;
+        if (extenders[index].filter_verb.empty() || !extenders[index].cares_for(*pod.spec)) continue;
+        return question(index, AskExtender::Verb::Filter);
+    }
+    if (!open.prioritized && open.nodes.size() > 1) {
+        for (size_t i = 0; i < extenders.size(); ++i) {
+            if (extenders[i].prioritize_verb.empty() || !extenders[i].cares_for(*pod.spec)) continue;
+            question(i, AskExtender::Verb::Prioritize);
+            ++open.unanswered;
+        }
+    }
+    open.prioritized = true;
+    if (open.unanswered == 0) conclude(pending, now, plans);
+}
+
+std::vector<Plan> Scheduler::answered(const AskExtender& question, const Result<std::string>& body, base::Instant now) {
+    if (question.verb == AskExtender::Verb::Preempt) return preemption_answered(question, body, now);
+    std::vector<Plan> plans;
+    const auto pending = pods_.find(question.pod);
+    const auto open = consultations_.find(question.pod);
+    const bool current =
+        pending != pods_.end() && open != consultations_.end() && open->second.serial == question.serial;
+    if (!current) return plans;
+    if (question.verb == AskExtender::Verb::Filter) {
+        if (const auto narrowed = narrow(open->second, body); narrowed) {
+            ask_next(pending->second, now, plans);
+        } else if (options_.extenders[question.extender].ignorable) {
+            ask_next(pending->second, now, plans);
+        } else {
+            fail(pending->second, question, narrowed.error(), now, plans);
+        }
+        return plans;
+    }
+    // Without its points the others decide.
+    if (const auto points = body ? read_prioritize_reply(*body) : body.error(); points) {
+        const int64_t weight = options_.extenders[question.extender].weight * kPerPoint;
+        for (const auto& [node, score] : *points) open->second.scores[node] += score * weight;
+    }
+    if (--open->second.unanswered == 0) conclude(pending->second, now, plans);
+    return plans;
+}
+
+Status Scheduler::narrow(Consultation& open, const Result<std::string>& body) {
+    if (!body) return body.error();
+    const FilterReply reply = TRY(read_filter_reply(*body));
+    std::erase_if(open.nodes, [&](const std::string& node) {
+        return std::find(reply.nodes.begin(), reply.nodes.end(), node) == reply.nodes.end();
+    });
+    for (const auto& [node, refusal] : reply.refused) open.refused[node] = refusal;
+    return {};
+}
+
+void Scheduler::fail(PendingPod& pending, const AskExtender& question, const Error& error, base::Instant now,
+                     std::vector<Plan>& plans) {
+    const model::Pod& pod = pending.pod;
+    consultations_.erase(pod.meta.uid);
+    queue_.failed(pod.meta.uid, now);
+    std::string message = fmt::format("extender {}: {}", options_.extenders[question.extender].url, error.message);
+    if (message == pending.told) return;
+    pending.told = message;
+    plans.emplace_back(RefusePod{pod.meta.uid, pod.meta.ns, pod.meta.name, std::move(message), "SchedulerError"});
+}
+
+// The filters run again over the table as it is by now; rows that no extender passed are closed.
+void Scheduler::conclude(PendingPod& pending, base::Instant now, std::vector<Plan>& plans) {
+    const auto node = consultations_.extract(pending.pod.meta.uid);
+    const Consultation& closed = node.mapped();
+    const Ask ask = ask_for(pending.pod, ledger_);
+    const Profile& profile = profiles_.find(ask.spec->scheduler_name)->second;
+    Strikes strikes = filter(ask, ledger_, profile, nominated_, 0, static_cast<Row>(ledger_.rows()));
+    std::vector<int64_t> points(ledger_.rows());
+    for (const Row row : strikes.open_rows()) {
+        const std::string name(ledger_.name(row));
+        if (std::binary_search(closed.nodes.begin(), closed.nodes.end(), name)) {
+            const auto score = closed.scores.find(name);
+            points[row] = score == closed.scores.end() ? 0 : score->second;
+            continue;
+        }
+        const auto said = closed.refused.find(name);
+        const bool given = said != closed.refused.end() && !said->second.reason.empty();
+        const Refusal refusal{"Extenders",
+                              {given ? said->second.reason : "node(s) were not passed by an extender"},
+                              said != closed.refused.end() && said->second.unresolvable};
+        strikes.overrule(row, &refusal);
+    }
+    Decision decision = decided(ask, ledger_, weigh(ask, ledger_, profile, std::move(strikes), points));
+    if (decision.verdict.chosen == ledger::kNoRow) return refuse(pending, ask, decision.verdict.strikes, now, plans);
+    bind(ask, decision.verdict.chosen, std::move(decision.charges), decision.annotations, now, plans);
+}
+
+// The one that binds the pod in the scheduler's place. What a reservation pays for only the scheduler can bind, since
+// the link is part of the Binding.
+std::optional<size_t> Scheduler::binder_for(const model::PodSpec& spec, bool charged) const {
+    for (size_t i = 0; i < options_.extenders.size() && !charged; ++i) {
+        if (!options_.extenders[i].bind_verb.empty() && options_.extenders[i].cares_for(spec)) return i;
+    }
+    return std::nullopt;
+}
+
+// ---- preemption
+
+// Asks the next extender that wants a say about victims; false when there is none left.
+bool Scheduler::ask_about_victims(const Ask& ask, VictimsAsked asked, std::vector<Plan>& plans) {
+    const auto& extenders = options_.extenders;
+    for (; asked.next < extenders.size(); ++asked.next) {
+        if (extenders[asked.next].preempt_verb.empty() || !extenders[asked.next].cares_for(*ask.spec)) continue;
+        AskExtender question{ask.pod->meta.uid, ask.pod->meta.ns,           ask.pod->meta.name, ++questions_,
+                             asked.next++,      AskExtender::Verb::Preempt, {asked.node},       {},
+                             asked.violations};
+        for (const auto& victim : asked.evictions) question.victims.push_back(victim.uid);
+        asked.serial = question.serial;
+        plans.emplace_back(std::move(question));
+        victims_asked_.insert_or_assign(ask.pod->meta.uid, std::move(asked));
+        return true;
+    }
+    return false;
+}
+
+// An extender may spare victims or rule the node out; it cannot add to them.
+std::vector<Plan> Scheduler::preemption_answered(const AskExtender& question, const Result<std::string>& body,
+                                                 base::Instant now) {
+    std::vector<Plan> plans;
+    const auto found = victims_asked_.find(question.pod);
+    if (found == victims_asked_.end() || found->second.serial != question.serial) return plans;
+    VictimsAsked asked = std::move(found->second);
+    victims_asked_.erase(found);
+    const auto pending = pods_.find(question.pod);
+    if (pending == pods_.end() || ledger_.find_pod(question.pod) != ledger::kNone) return plans;
+    const auto reply = body ? read_preempt_reply(*body) : body.error();
+    if (!reply && !options_.extenders[question.extender].ignorable) {
+        fail(pending->second, question, reply.error(), now, plans);
+        return plans;
+    }
+    if (reply) {
+        const auto node = reply->find(asked.node);
+        if (node == reply->end()) return plans;
+        std::erase_if(asked.evictions, [&](const EvictPod& victim) {
+            return std::find(node->second.begin(), node->second.end(), victim.uid) == node->second.end();
+        });
+    }
+    const Ask ask = ask_for(pending->second.pod, ledger_);
+    if (ask_about_victims(ask, asked, plans) || ledger_.row_of(asked.node) == ledger::kNoRow) return plans;
+    const model::Pod& pod = pending->second.pod;
+    plans.emplace_back(
+        RefusePod{pod.meta.uid, pod.meta.ns, pod.meta.name, pending->second.told, "Unschedulable", asked.node});
+    for (auto& plan : take_room(ask, asked.node, std::move(asked.evictions), now)) plans.push_back(std::move(plan));
+    return plans;
+}
+
+}  // namespace berth::sched

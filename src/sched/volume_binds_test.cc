@@ -1,0 +1,234 @@
+// Pods with unbound claims, decided by the live scheduler: volumes first, then the bind.
+#include "base/yaml.h"
+#include "sched/test_live.h"
+
+namespace berth::sched {
+namespace {
+
+class VolumeBindsTest : public LiveTest {
+protected:
+    VolumeBindsTest() {
+        node("n1", 4000);
+        storage_class("late", "example.com/disks");
+        storage_class("local", "kubernetes.io/no-provisioner");
+    }
+    ledger::Volumes& volumes() { return scheduler_.ledger().volumes(); }
+    void storage_class(const std::string& name, const std::string& provisioner) {
+        auto made = std::make_shared<model::StorageClass>();
+        made->meta.name = name;
+        made->provisioner = provisioner;
+        made->wait_for_consumer = true;
+        volumes().put(std::shared_ptr<const model::StorageClass>(made));
+    }
+    model::PersistentVolumeClaim& claim(const std::string& name, const std::string& of) {
+        model::PersistentVolumeClaim made;
+        made.meta.ns = "default";
+        made.meta.name = name;
+        made.meta.uid = name + "-uid";
+        made.storage_class = of;
+        made.request = *model::Quantity::parse("1Gi");
+        claims_[name] = std::move(made);
+        store(claims_[name]);
+        return claims_[name];
+    }
+    model::PersistentVolume& volume(const std::string& name, const std::string& of) {
+        model::PersistentVolume made;
+        made.meta.name = name;
+        made.meta.uid = name + "-uid";
+        made.storage_class = of;
+        made.capacity = *model::Quantity::parse("1Gi");
+        made.phase = model::VolumePhase::Available;
+        volumes_[name] = std::move(made);
+        store(volumes_[name]);
+        return volumes_[name];
+    }
+    void store(model::PersistentVolumeClaim& object) {
+        object.meta.revision = ++revision_;
+        volumes().put(std::make_shared<const model::PersistentVolumeClaim>(object));
+        scheduler_.happened(Change::Volume, now_);
+    }
+    void store(model::PersistentVolume& object) {
+        object.meta.revision = ++revision_;
+        volumes().put(std::make_shared<const model::PersistentVolume>(object));
+        scheduler_.happened(Change::Volume, now_);
+    }
+    void pod_with(const std::string& name, const std::vector<std::string>& claims) {
+        model::Pod& pod = make(name, 1000, 0);
+        auto spec = std::make_shared<model::PodSpec>(*pod.spec);
+        for (const auto& claim : claims) {
+            model::Volume volume;
+            volume.kind = model::VolumeKind::Claim;
+            volume.name = claim;
+            volume.id = claim;
+            spec->volumes.push_back(volume);
+        }
+        pod.spec = spec;
+        put(pod);
+    }
+    void bind_claim(const std::string& name, const std::string& to) {
+        claims_[name].volume = to;
+        claims_[name].bind_completed = true;
+        claims_[name].phase = model::ClaimPhase::Bound;
+        store(claims_[name]);
+    }
+
+    std::map<std::string, model::PersistentVolumeClaim> claims_;
+    std::map<std::string, model::PersistentVolume> volumes_;
+};
+
+TEST_F(VolumeBindsTest, AVolumeIsMadeForTheNodeThenThePodIsBound) {
+    claim("c", "late");
+    pod_with("p", {"c"});
+    step();
+    EXPECT_EQ(told(), Lines{"select n1 for c"});
+    EXPECT_EQ(used("n1"), 1000);
+    done();
+    claims_["c"].selected_node = "n1";
+    store(claims_["c"]);
+    step();
+    EXPECT_EQ(told(), Lines{}) << "not bound yet";
+    auto& made = volume("made", "late");
+    made.claim = model::ClaimRef{"default", "c", "c-uid"};
+    store(made);
+    bind_claim("c", "made");
+    step();
+    EXPECT_EQ(told(), Lines{"bind p to n1"});
+    EXPECT_EQ(used("n1"), 1000);
+}
+
+TEST_F(VolumeBindsTest, AVolumeThatIsThereIsKeptForItsClaim) {
+    volume("v", "local");
+    claim("c", "local");
+    pod_with("p", {"c"});
+    step();
+    EXPECT_EQ(told(), Lines{"keep v for c"});
+    // Nobody else gets it meanwhile.
+    claim("other", "local");
+    pod_with("q", {"other"});
+    step();
+    EXPECT_EQ(told().at(0).substr(0, 8), "refuse q");
+    answer(Outcome::Done);
+    volumes_["v"].claim = model::ClaimRef{"default", "c", "c-uid"};
+    store(volumes_["v"]);
+    bind_claim("c", "v");
+    step(0);
+    EXPECT_EQ(told(), Lines{});
+}
+
+TEST_F(VolumeBindsTest, TheBindWaitsForEveryWriteAndEveryClaim) {
+    volume("v", "local");
+    claim("a", "local");
+    claim("b", "late");
+    pod_with("p", {"a", "b"});
+    step();
+    const Lines lines = told();
+    ASSERT_EQ(lines.size(), 2u);
+    const auto writes = answered_;
+    volumes_["v"].claim = model::ClaimRef{"default", "a", "a-uid"};
+    store(volumes_["v"]);
+    bind_claim("a", "v");
+    scheduler_.outcome(writes[0], Outcome::Done, now_);
+    step();
+    EXPECT_EQ(told(), Lines{});
+    scheduler_.outcome(writes[1], Outcome::Done, now_);
+    claims_["b"].selected_node = "n1";
+    store(claims_["b"]);
+    step();
+    EXPECT_EQ(told(), Lines{});
+    bind_claim("b", "made");
+    step();
+    EXPECT_EQ(told(), Lines{"bind p to n1"});
+}
+
+TEST_F(VolumeBindsTest, ARefusedWriteGivesEverythingBack) {
+    volume("v", "local");
+    claim("c", "local");
+    pod_with("p", {"c"});
+    step();
+    told();
+    answer(Outcome::Refused);
+    EXPECT_EQ(used("n1"), 0);
+    claim("other", "local");
+    pod_with("q", {"other"});
+    step();
+    EXPECT_EQ(told(), Lines{"keep v for other"});
+}
+
+TEST_F(VolumeBindsTest, AnUnknownWriteIsDecidedAnewFromWhatIsStored) {
+    claim("c", "late");
+    pod_with("p", {"c"});
+    step();
+    told();
+    answer(Outcome::Unknown);
+    EXPECT_EQ(used("n1"), 0);
+    claims_["c"].selected_node = "n1";  // it had taken effect
+    store(claims_["c"]);
+    later(std::chrono::seconds(2));
+    step();
+    EXPECT_EQ(told(), Lines{}) << "nothing is left to write";
+    bind_claim("c", "made");
+    step();
+    EXPECT_EQ(told(), Lines{"bind p to n1"});
+}
+
+TEST_F(VolumeBindsTest, AProvisionerMayTakeTheNodeBack) {
+    claim("c", "late");
+    pod_with("p", {"c"});
+    step();
+    told();
+    done();
+    claims_["c"].selected_node = "n1";
+    store(claims_["c"]);
+    claims_["c"].selected_node.reset();
+    store(claims_["c"]);
+    step();
+    EXPECT_EQ(used("n1"), 0);
+    later(std::chrono::seconds(2));
+    step();
+    EXPECT_EQ(told(), Lines{"select n1 for c"});
+}
+
+TEST_F(VolumeBindsTest, NobodyWaitsForEver) {
+    claim("c", "late");
+    pod_with("p", {"c"});
+    step();
+    told();
+    done();
+    claims_["c"].selected_node = "n1";
+    store(claims_["c"]);
+    step();
+    EXPECT_EQ(scheduler_.next_wake(), base::Instant{1} + std::chrono::seconds(600));
+    later(std::chrono::seconds(600));
+    step();
+    EXPECT_EQ(used("n1"), 0);
+}
+
+TEST_F(VolumeBindsTest, ADeletedPodLetsGo) {
+    volume("v", "local");
+    claim("c", "local");
+    pod_with("p", {"c"});
+    step();
+    told();
+    gone("p");
+    EXPECT_EQ(used("n1"), 0);
+    claim("other", "local");
+    pod_with("q", {"other"});
+    step();
+    EXPECT_EQ(told(), Lines{"keep v for other"});
+    EXPECT_EQ(answered_.size(), 1u);
+}
+
+TEST_F(VolumeBindsTest, AClaimThatVanishesEndsTheWaiting) {
+    claim("c", "late");
+    pod_with("p", {"c"});
+    step();
+    told();
+    done();
+    volumes().remove_claim("default/c", "");
+    scheduler_.happened(Change::Volume, now_);
+    step();
+    EXPECT_EQ(used("n1"), 0);
+}
+
+}  // namespace
+}  // namespace berth::sched

@@ -1,0 +1,101 @@
+// When the live scheduler tries again: gates, backoff, hints; and pods whose specs are long.
+#include "sched/test_live.h"
+#include "sched/test_table.h"
+
+namespace berth::sched {
+namespace {
+
+using std::chrono::seconds;
+
+class WakingTest : public LiveTest {
+protected:
+    WakingTest() : LiveTest({.holds_rooms = false}) { node("n1", 4000); }
+    // Whether the pod was looked at, and found no node.
+    bool tries(const std::string& name) {
+        const auto before = refusals();
+        step();
+        told();
+        return refusals() > before && scheduler_.pending_pod(name);
+    }
+    uint64_t refusals() const {
+        const auto& counts = scheduler_.counts().unschedulable;
+        const auto found = counts.find("berth");
+        return found == counts.end() ? 0 : found->second;
+    }
+};
+
+TEST_F(WakingTest, AGatedPodIsNotTried) {
+    model::Pod& pod = make("p", 1000, 0);
+    pod.gates = {"example.com/quota"};
+    put(pod);
+    step();
+    EXPECT_EQ(told(), Lines{});
+    EXPECT_EQ(scheduler_.queue_sizes().gated, 1u);
+    pod.gates.clear();
+    put(pod);
+    step();
+    EXPECT_EQ(told(), Lines{"bind p to n1"});
+}
+
+// 1 s after the first failure, then 2, 4, 8, and never more than 10.
+TEST_F(WakingTest, EachFailureDoublesTheWait) {
+    pending("p", 1000, 0);
+    for (const int wait : {1, 2, 4, 8, 10, 10}) {
+        step();
+        EXPECT_EQ(told(), Lines{"bind p to n1"});
+        answer(Outcome::Refused);
+        later(seconds(wait) - std::chrono::nanoseconds(1));
+        step();
+        EXPECT_EQ(told(), Lines{}) << "not before " << wait << " s";
+        later(std::chrono::nanoseconds(1));
+    }
+}
+
+TEST_F(WakingTest, OnlyWhatCouldHelpWakes) {
+    pending("large", 9000, 0);
+    EXPECT_TRUE(tries("large"));
+    later(seconds(20));
+    scheduler_.happened(Change::Volume, now_);
+    scheduler_.happened(Change::Namespace, now_);
+    bound("other", 100, 0, "n1");
+    EXPECT_FALSE(tries("large")) << "no cpu came of that";
+    node("n2", 2000);
+    EXPECT_TRUE(tries("large"));
+    later(seconds(20));
+    gone("other");
+    EXPECT_TRUE(tries("large"));
+    EXPECT_FALSE(tries("large"));
+    later(std::chrono::minutes(5));
+    EXPECT_TRUE(tries("large")) << "and now and then anyway";
+}
+
+TEST_F(WakingTest, AHopelessPodStarvesNobody) {
+    pending("hopeless", 9000, 1000);
+    for (int i = 0; i < 4; ++i) {
+        step();
+        const Lines lines = told();
+        const std::string name = std::to_string(i);
+        pending(name, 1000, 0);
+        step();
+        EXPECT_EQ(told(), Lines{"bind " + name + " to n1"});
+        done();
+        node("n2", 100 + i);
+        later(seconds(11));
+    }
+}
+
+TEST(LongSpecsTest, ASelectorWithTenThousandValues) {
+    TestTable table;
+    table.put(node_yaml("n1", "{rack: v9999}") + node_yaml("n2", "{rack: none}"));
+    std::string values;
+    for (int i = 0; i < 10'000; ++i) values += (i == 0 ? "v" : ", v") + std::to_string(i);
+    table.put(
+        "kind: Pod\nmetadata: {name: p, namespace: default}\nspec: {containers: [{name: c}], affinity: {nodeAffinity: "
+        "{requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: rack, "
+        "operator: In, values: [" +
+        values + "]}]}]}}}}\n");
+    EXPECT_EQ(table.feasible("p"), Names{"n1"});
+}
+
+}  // namespace
+}  // namespace berth::sched

@@ -1,0 +1,387 @@
+#include "cluster.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "app/carry_out.h"
+#include "base/check.h"
+#include "base/json_view.h"
+#include "cli/supporting.h"
+#include "control/reservations.h"
+#include "control/volumes.h"
+#include "model/allocated.h"
+#include "model/node.h"
+#include "model/room.h"
+#include "sched/cycle.h"
+
+namespace berth::crash {
+namespace {
+
+using Sources = std::vector<std::pair<std::string, link::Resource>>;
+
+const Sources kScheduled{{"Node", {"", "v1", "nodes"}},
+                         {"PersistentVolume", {"", "v1", "persistentvolumes"}},
+                         {"PersistentVolumeClaim", {"", "v1", "persistentvolumeclaims"}},
+                         {"StorageClass", {"storage.k8s.io", "v1", "storageclasses"}},
+                         {"Reservation", {"scheduling.koordinator.sh", "v1alpha1", "reservations"}},
+                         {"Pod", {"", "v1", "pods"}}};
+const Sources kCounted{kScheduled[0], kScheduled[4], kScheduled[5]};
+const Sources kObjects{{"nodes", {"", "v1", "nodes"}},
+                       {"persistentvolumes", {"", "v1", "persistentvolumes"}},
+                       {"persistentvolumeclaims", {"", "v1", "persistentvolumeclaims"}},
+                       {"storage.k8s.io/storageclasses", {"storage.k8s.io", "v1", "storageclasses"}}};
+
+template <class Read>
+auto read(const std::string& text, uint64_t revision, Read reader) {
+    base::JsonParser parser;
+    auto object = reader(*parser.parse(text));
+    CHECK(object.ok());
+    object->meta.revision = revision;
+    return *std::move(object);
+}
+
+// A node, pod or reservation for a ledger of stored objects.
+void count(ledger::Ledger& ledger, const std::string& kind, const link::FeedEvent& event) {
+    const bool gone = event.type == link::FeedEvent::Type::Gone;
+    if (kind == "Node") {
+        ledger.put(std::make_shared<const model::Node>(read(*event.text, event.revision, model::read_node)));
+    } else if (kind == "Pod") {
+        const auto pod = read(*event.text, event.revision, model::read_pod);
+        gone ? ledger.remove_pod(pod.meta.uid) : ledger.put(pod);
+    } else {
+        auto object = read(*event.text, event.revision, model::read_reservation);
+        if (gone) return ledger.remove_reservation(object.meta.uid);
+        ledger.put(std::make_shared<const model::Reservation>(std::move(object)));
+    }
+}
+
+Json resources(int cpu) {
+    return JsonArray{JsonObject{{"name", "main"},
+                                {"resources", JsonObject{{"requests", JsonObject{{"cpu", std::to_string(cpu)}}}}}}};
+}
+
+}  // namespace
+
+Follower::Follower(SmallServer& server, const Sources& sources) {
+    for (const auto& [kind, resource] : sources) feeds_.emplace_back(kind, server.follow(resource));
+}
+
+bool Follower::poll(size_t most, const std::function<void(const std::string& kind, const link::FeedEvent&)>& apply) {
+    bool any = false;
+    for (auto& [kind, feed] : feeds_) {
+        for (const auto& event : feed->poll(most)) {
+            any = true;
+            if (event.type != link::FeedEvent::Type::Synced) apply(kind, event);
+        }
+    }
+    return any;
+}
+
+Cluster::Cluster() : controllers_feed_(server_, kCounted), objects_feed_(server_, kObjects) {
+    server_.written = [this] { check(); };
+    server_.create("storage.k8s.io/storageclasses", JsonObject{{"metadata", JsonObject{{"name", "late"}}},
+                                                               {"provisioner", control::kSimulatedProvisioner},
+                                                               {"volumeBindingMode", "WaitForFirstConsumer"}});
+    reconcilers_.push_back(control::claim_binder_reconciler());
+    reconcilers_.push_back(control::volume_binder_reconciler());
+    reconcilers_.push_back(control::simulated_provisioner_reconciler());
+    start();
+}
+
+void Cluster::start() {
+    scheduler_ = std::make_unique<sched::Scheduler>(sched::Scheduler::Profiles{{"berth", sched::default_profile()}},
+                                                    sched::SchedulerOptions{});
+    feed_ = std::make_unique<Follower>(server_, kScheduled);
+    while (feed_->poll(1000, [this](const auto& kind, const auto& event) { apply(kind, event); })) {
+    }
+}
+
+// ---- what people do
+
+void Cluster::node(const std::string& name, int cpu) {
+    server_.create("nodes", JsonObject{{"metadata", JsonObject{{"name", name}}},
+                                       {"status", JsonObject{{"allocatable", JsonObject{{"cpu", std::to_string(cpu)},
+                                                                                        {"memory", "8Gi"},
+                                                                                        {"pods", "20"}}}}}});
+}
+
+void Cluster::pod(const std::string& name, int cpu, int priority, const std::string& app, const std::string& node,
+                  const std::string& claim) {
+    JsonObject spec{{"schedulerName", "berth"}, {"priority", priority}, {"containers", resources(cpu)}};
+    if (!node.empty()) spec["nodeName"] = node;
+    if (!claim.empty()) {
+        spec["volumes"] =
+            JsonArray{JsonObject{{"name", "data"}, {"persistentVolumeClaim", JsonObject{{"claimName", claim}}}}};
+    }
+    server_.create(
+        "pods", JsonObject{{"metadata",
+                            JsonObject{{"name", name}, {"namespace", "default"}, {"labels", JsonObject{{"app", app}}}}},
+                           {"spec", spec}});
+}
+
+void Cluster::claim(const std::string& name) {
+    server_.create(
+        "persistentvolumeclaims",
+        JsonObject{{"metadata", JsonObject{{"name", name}, {"namespace", "default"}}},
+                   {"spec", JsonObject{{"storageClassName", "late"},
+                                       {"accessModes", JsonArray{"ReadWriteOnce"}},
+                                       {"resources", JsonObject{{"requests", JsonObject{{"storage", "1Gi"}}}}}}}});
+}
+
+void Cluster::reservation(const std::string& name, int cpu, const std::string& owner, bool once) {
+    const JsonObject labels{{"matchLabels", JsonObject{{"app", owner}}}};
+    server_.create(
+        kReservations,
+        JsonObject{
+            {"metadata", JsonObject{{"name", name}}},
+            {"spec", JsonObject{{"owners", JsonArray{JsonObject{{"labelSelector", labels}}}},
+                                {"allocateOnce", once},
+                                {"template", JsonObject{{"spec", JsonObject{{"containers", resources(cpu)}}}}}}}});
+}
+
+void Cluster::delete_pod(const std::string& name) {
+    server_.perform(link::Request{"DELETE", "/api/v1/namespaces/default/pods/" + name});
+}
+
+// ---- the scheduler
+
+void Cluster::apply(const std::string& kind, const link::FeedEvent& event) {
+    const bool gone = event.type == link::FeedEvent::Type::Gone;
+    if (kind == "Node") {
+        scheduler_->put(std::make_shared<const model::Node>(read(*event.text, event.revision, model::read_node)), now_);
+    } else if (kind == "Pod") {
+        auto pod = read(*event.text, event.revision, model::read_pod);
+        gone ? scheduler_->remove_pod(pod.meta.uid, now_) : scheduler_->put(std::move(pod), now_);
+    } else if (kind == "Reservation") {
+        auto object = read(*event.text, event.revision, model::read_reservation);
+        if (gone) return scheduler_->remove_reservation(object.meta.uid, now_);
+        scheduler_->put(std::make_shared<const model::Reservation>(std::move(object)), now_);
+    } else {
+        base::JsonParser parser;
+        const auto view = *parser.parse(*event.text);
+        const Json document = *base::parse_json(*event.text);
+        if (gone) {
+            cli::remove_supporting(kind, base::find_string(document, {"metadata", "namespace"}),
+                                   base::find_string(document, {"metadata", "name"}), scheduler_->ledger());
+        } else {
+            CHECK(cli::put_supporting(kind, view, scheduler_->ledger(), event.revision).ok());
+        }
+        scheduler_->happened(sched::Change::Volume, now_);
+    }
+}
+
+void Cluster::take(std::vector<sched::Plan> plans) {
+    for (auto& plan : plans) {
+        auto request = app::request_for(plan, wall_);
+        outbox_.push_back({std::move(plan), std::move(request)});
+    }
+}
+
+void Cluster::hear(const sched::Plan& plan, const Result<link::Reply>& reply) {
+    const auto outcome = app::outcome_of(plan, reply);
+    if (const auto* read_pod = std::get_if<sched::ReadPod>(&plan); read_pod && reply) {
+        if (reply->code == 404) scheduler_->remove_pod(read_pod->uid, now_);
+        if (reply->ok()) {
+            apply("Pod",
+                  {link::FeedEvent::Type::Put, std::make_shared<const std::string>(reply->body), reply->revision});
+        }
+    }
+    take(scheduler_->outcome(plan, outcome, now_));
+}
+
+void Cluster::schedule(const std::function<Fate()>& fate) {
+    feed_->poll(2, [this](const auto& kind, const auto& event) { apply(kind, event); });
+    take(scheduler_->step(now_, wall_, 2));
+    if (outbox_.empty()) return;
+    const Sent sent = std::move(outbox_.front());
+    outbox_.pop_front();
+    ++requests_;
+    const Result<link::Reply> nobody_knows = base::internal("the connection broke");
+    switch (fate()) {
+        case Fate::Answered:
+            return hear(sent.plan, server_.perform(sent.request));
+        case Fate::AnswerLost:
+            server_.perform(sent.request);
+            return hear(sent.plan, nobody_knows);
+        case Fate::Lost:
+            return hear(sent.plan, nobody_knows);
+        case Fate::DieBefore:
+            return kill();
+        case Fate::DieAfter:
+            server_.perform(sent.request);
+            return kill();
+        case Fate::DieThenLater:
+            late_.push_back(sent);
+            return kill();
+    }
+}
+
+// What it had decided and not yet sent dies with it.
+void Cluster::kill() {
+    outbox_.clear();
+    start();
+}
+
+void Cluster::deliver_late() {
+    for (const auto& sent : std::exchange(late_, {})) server_.perform(sent.request);
+}
+
+// ---- the others
+
+void Cluster::run_controllers() {
+    controllers_feed_.poll(1000,
+                           [this](const auto& kind, const auto& event) { count(controllers_view_, kind, event); });
+    reconcile_reservations();
+    objects_feed_.poll(1000, [this](const std::string& kind, const link::FeedEvent& event) {
+        const Json document = *base::parse_json(*event.text);
+        if (event.type == link::FeedEvent::Type::Gone) {
+            return objects_.remove(kind, std::string(base::find_string(document, {"metadata", "namespace"})),
+                                   std::string(base::find_string(document, {"metadata", "name"})));
+        }
+        CHECK(objects_.put(kind, *event.text, event.revision));
+    });
+    reconcile_objects();
+}
+
+void Cluster::reconcile_reservations() {
+    const auto writes =
+        control::reconcile_reservations({controllers_view_, wall_, now_, std::chrono::hours(24)}, ages_);
+    for (const auto& write : writes.statuses) {
+        server_.perform(app::status_request(write.target.name, write.target.uid, write.target.revision, write.status));
+    }
+}
+
+void Cluster::reconcile_objects() {
+    for (const auto& reconciler : reconcilers_) {
+        std::set<control::Ward> targets;
+        for (const auto& resource : reconciler->watches()) {
+            for (const auto& object : objects_.list(resource)) {
+                for (auto& target : reconciler->concerned(resource, *object, objects_)) targets.insert(target);
+            }
+        }
+        for (const auto& target : targets) {
+            for (const auto& action : reconciler->reconcile(target, objects_, wall_).actions) server_.perform(action);
+        }
+    }
+}
+
+void Cluster::end_pods() {
+    for (const auto& record : server_.list("pods")) {
+        const auto pod = read(*record->bytes, record->revision, model::read_pod);
+        if (pod.meta.deleted) server_.remove(record->key);
+    }
+}
+
+void Cluster::later(base::Duration by) {
+    now_ = now_ + by;
+    wall_ = wall_ + by;
+}
+
+bool Cluster::settle() {
+    uint64_t before = 0;
+    int quiet = 0;
+    deliver_late();
+    for (int round = 0; round < 2000; ++round) {
+        schedule([] { return Fate::Answered; });
+        if (!outbox_.empty()) continue;
+        run_controllers();
+        end_pods();
+        const bool same = server_.store().revision() == before && outbox_.empty();
+        before = server_.store().revision();
+        quiet = same ? quiet + 1 : 0;
+        if (same) later(std::chrono::seconds(11));
+        if (quiet > 8) return true;
+    }
+    return false;
+}
+
+// ---- what must hold
+
+ledger::Ledger Cluster::stored() const {
+    ledger::Ledger ledger;
+    for (const auto* kind : {"nodes", kReservations, "pods"}) {
+        const std::string name = kind == std::string("nodes")  ? "Node"
+                                 : kind == std::string("pods") ? "Pod"
+                                                               : "Reservation";
+        for (const auto& record : server_.list(kind)) {
+            count(ledger, name, {link::FeedEvent::Type::Put, record->bytes, record->revision});
+        }
+    }
+    return ledger;
+}
+
+void Cluster::check() {
+    if (!broken_.empty()) return;
+    const ledger::Ledger ledger = stored();
+    for (ledger::Row row = 0; row < ledger.rows(); ++row) {
+        model::Resources waiting;
+        for (const auto index : ledger.waiting(row)) waiting.add(ledger.reservation(index).allocatable);
+        for (const auto id : {model::kCpu, model::kPods}) {
+            const int64_t over = -ledger.free(row, id) - waiting.get(id);
+            if (over > 0)
+                broken_ = fmt::format("{} is oversold by {} of {}", ledger.name(row), over, model::resource_name(id));
+        }
+    }
+    for (const auto& record : server_.list("pods")) {
+        const auto pod = read(*record->bytes, record->revision, model::read_pod);
+        if (pod.node.empty()) continue;
+        const auto& first = placed_.try_emplace(pod.meta.uid, pod.node).first->second;
+        if (first != pod.node) broken_ = fmt::format("{} moved from {} to {}", pod.meta.name, first, pod.node);
+        const auto links = model::read_links(pod.meta.annotations);
+        if (!links || !links->allocated) continue;
+        const auto index = ledger.find_reservation(links->allocated->uid);
+        if (index == ledger::kNone || !ledger.reservation(index).object->allocate_once) continue;
+        auto& drawers = drawers_[links->allocated->uid];
+        drawers.insert(pod.meta.uid);
+        if (drawers.size() > 1) broken_ = fmt::format("{} was used twice", links->allocated->name);
+    }
+}
+
+std::string Cluster::unsettled() {
+    ledger::Ledger truth = stored();
+    const ledger::Ledger& seen = scheduler_->ledger();
+    for (ledger::Row row = 0; row < truth.rows(); ++row) {
+        const auto other = seen.row_of(truth.name(row));
+        if (other == ledger::kNoRow) return fmt::format("the scheduler does not know {}", truth.name(row));
+        const int64_t stored_use = truth.column(model::kCpu)->used[row];
+        const int64_t believed = seen.column(model::kCpu)->used[other];
+        if (stored_use != believed) {
+            return fmt::format("{} holds {}m, the scheduler believes {}m", truth.name(row), stored_use, believed);
+        }
+    }
+    for (const auto& record : server_.list("pods")) {
+        const auto pod = read(*record->bytes, record->revision, model::read_pod);
+        if (!pod.node.empty()) continue;
+        if (seen.find_pod(pod.meta.uid) != ledger::kNone) return pod.meta.name + " is still assumed";
+        if (!scheduler_->pending_pod(pod.meta.uid)) return pod.meta.name + " was lost";
+        if (pod.spec->volumes.empty() &&
+            sched::decide_pod(pod, truth, sched::default_profile()).verdict.chosen != ledger::kNoRow) {
+            return pod.meta.name + " would fit and waits";
+        }
+    }
+    for (const auto& record : server_.list(kReservations)) {
+        const auto object = read(*record->bytes, record->revision, model::read_reservation);
+        const auto owner = model::room_owner(object);
+        if (owner.empty() || model::is_final(object.phase)) continue;
+        if (!scheduler_->pending_pod(owner)) return object.meta.name + " keeps room for nobody";
+    }
+    return "";
+}
+
+std::string Cluster::node_of(const std::string& pod) const {
+    for (const auto& record : server_.list("pods")) {
+        if (record->key.name == pod) {
+            return std::string(base::find_string(SmallServer::document(*record), {"spec", "nodeName"}));
+        }
+    }
+    return "gone";
+}
+
+std::vector<std::string> Cluster::names(const std::string& kind) const {
+    std::vector<std::string> out;
+    for (const auto& record : server_.list(kind)) out.push_back(record->key.name);
+    return out;
+}
+
+}  // namespace berth::crash

@@ -1,0 +1,189 @@
+#include "small_server.h"
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "model/kinds/patch.h"
+
+namespace berth::crash {
+namespace {
+
+constexpr const char* kNow = "2026-01-01T00:00:00Z";
+
+std::vector<std::string> words_of(const std::string& path) {
+    std::vector<std::string> words;
+    for (size_t at = 1; at < path.size();) {
+        const auto end = std::min(path.find('/', at), path.size());
+        words.push_back(path.substr(at, end - at));
+        at = end + 1;
+    }
+    return words;
+}
+
+// Conditions are merged by type, as a strategic merge does.
+void merge_conditions(Json& document, Json& patch) {
+    Json* added = base::find(patch, {"status", "conditions"});
+    if (!added || !added->is_array()) return;
+    JsonArray all;
+    if (const Json* old = base::find(document, {"status", "conditions"}); old && old->is_array()) {
+        for (const auto& condition : old->as_array()) {
+            bool replaced = false;
+            for (const auto& fresh : added->as_array()) {
+                replaced = replaced || base::find_string(fresh, {"type"}) == base::find_string(condition, {"type"});
+            }
+            if (!replaced) all.push_back(condition);
+        }
+    }
+    for (auto& fresh : added->as_array()) all.push_back(std::move(fresh));
+    *added = std::move(all);
+}
+
+// What a JSON patch adds to metadata stands for preconditions, as in a merge patch.
+Json preconditions_of(const Json& patch) {
+    JsonObject meta;
+    for (const auto& step : patch.as_array()) {
+        const auto path = base::find_string(step, {"path"});
+        if (path == "/metadata/uid") meta["uid"] = base::find_string(step, {"value"});
+        if (path == "/metadata/resourceVersion") meta["resourceVersion"] = base::find_string(step, {"value"});
+    }
+    return JsonObject{{"metadata", meta}};
+}
+
+}  // namespace
+
+SmallServer::SmallServer() : store_(*store::Store::open(store::memory_log())), guard_(*store_), local_(*store_, {}) {
+    store_->set_guard(&guard_);
+}
+
+// "/api/v1/namespaces/NS/pods/NAME/SUB", "/apis/GROUP/VERSION/PLURAL/NAME/SUB", ...
+SmallServer::Target SmallServer::target_of(const std::string& path) {
+    std::vector<std::string> words = words_of(path);
+    const bool core = words[0] == "api";
+    Target target;
+    size_t at = core ? 2 : 3;
+    if (words[at] == "namespaces" && words.size() > at + 2) {
+        target.key.ns = words[at + 1];
+        at += 2;
+    }
+    target.key.kind = core ? words[at] : words[1] + "/" + words[at];
+    if (words.size() > at + 1) target.key.name = words[at + 1];
+    if (words.size() > at + 2) target.subresource = words[at + 2];
+    return target;
+}
+
+link::Reply SmallServer::perform(const link::Request& request) {
+    const Target target = target_of(request.path);
+    const Json body = request.body.empty() ? Json() : *base::parse_json(request.body);
+    if (request.method == "GET") {
+        const auto record = store_->get(target.key);
+        return record ? link::Reply{200, *record->bytes, record->revision} : link::Reply{404, "", 0};
+    }
+    if (request.method == "DELETE") return erase(target.key, body);
+    if (target.subresource == "binding") return bind(target.key, body);
+    if (request.method == "POST") return create_object(target.key, body);
+    if (body.is_array()) {
+        return change(target.key, preconditions_of(body),
+                      [&](Json& document) { CHECK(model::apply_json_patch(document, body).ok()); });
+    }
+    return change(target.key, body, [&](Json& document) {
+        Json patch = body;
+        merge_conditions(document, patch);
+        CHECK(model::apply_merge_patch(document, patch).ok());
+    });
+}
+
+link::Reply SmallServer::perform(const control::Action& action) {
+    const store::Key key{action.resource, action.ns, action.name};
+    switch (action.verb) {
+        case control::Action::Verb::Create:
+            return create_object(key, action.body);
+        case control::Action::Verb::Delete:
+            return erase(key, action.body);
+        case control::Action::Verb::Replace:
+        case control::Action::Verb::MergePatch:
+            break;
+    }
+    return change(key, action.body, [&](Json& document) {
+        Json patch = action.body;
+        CHECK(model::apply_merge_patch(document, patch).ok());
+    });
+}
+
+void SmallServer::create(const std::string& kind, Json document) {
+    const auto reply = create_object({kind, std::string(base::find_string(document, {"metadata", "namespace"})), ""},
+                                     std::move(document));
+    CHECK(reply.ok());
+}
+
+link::Reply SmallServer::create_object(store::Key key, Json body) {
+    JsonObject& meta = base::object_at(body, {"metadata"});
+    if (!meta.contains("uid")) meta["uid"] = fmt::format("uid-{}", ++serial_);
+    meta["creationTimestamp"] = kNow;
+    key.name = meta["name"].as_string();
+    const std::string uid(meta["uid"].as_string());
+    return commit({store::Op::Create, key, std::make_shared<const std::string>(base::to_text(body)), uid});
+}
+
+link::Reply SmallServer::change(const store::Key& key, const Json& patch, const std::function<void(Json&)>& edit) {
+    const auto record = store_->get(key);
+    if (!record) return {404, "", 0};
+    store::Write write{store::Op::Update, key};
+    if (const auto uid = base::find_string(patch, {"metadata", "uid"}); !uid.empty()) write.if_uid = std::string(uid);
+    if (const auto revision = base::find_string(patch, {"metadata", "resourceVersion"}); !revision.empty()) {
+        write.if_revision = std::stoull(std::string(revision));
+    }
+    Json next = document(*record);
+    edit(next);
+    base::object_at(next, {"metadata"}).erase("resourceVersion");
+    base::object_at(next, {"metadata"})["uid"] = record->uid;
+    write.bytes = std::make_shared<const std::string>(base::to_text(next));
+    return commit(std::move(write));
+}
+
+link::Reply SmallServer::bind(const store::Key& key, const Json& body) {
+    const auto record = store_->get(key);
+    if (!record) return {404, "", 0};
+    const Json pod = document(*record);
+    const bool open = base::find_string(pod, {"spec", "nodeName"}).empty() &&
+                      !base::find(pod, {"metadata", "deletionTimestamp"}) &&
+                      base::find_string(body, {"metadata", "uid"}) == record->uid;
+    if (!open) return {409, "", 0};
+    return change(key, body, [&](Json& document) {
+        base::object_at(document, {"spec"})["nodeName"] = base::find_string(body, {"target", "name"});
+        if (const Json* notes = base::find(body, {"metadata", "annotations"})) {
+            for (const auto& note : notes->as_object()) {
+                base::object_at(document, {"metadata", "annotations"})[note.key()] = note.value();
+            }
+        }
+        base::object_at(document, {"status"}).erase("nominatedNodeName");
+    });
+}
+
+// Bound pods end gracefully: they are marked, and gone when their node says so.
+link::Reply SmallServer::erase(const store::Key& key, const Json& options) {
+    const auto record = store_->get(key);
+    if (!record) return {404, "", 0};
+    const auto uid = base::find_string(options, {"preconditions", "uid"});
+    if (!uid.empty() && uid != record->uid) return {409, "", 0};
+    const bool graceful = key.kind == "pods" && !base::find_string(document(*record), {"spec", "nodeName"}).empty();
+    if (!graceful) return commit({store::Op::Delete, key, {}, {}, {}, record->uid});
+    return change(key, Json(JsonObject()),
+                  [](Json& document) { base::object_at(document, {"metadata"})["deletionTimestamp"] = kNow; });
+}
+
+void SmallServer::remove(const store::Key& key) {
+    commit({store::Op::Delete, key});
+}
+
+link::Reply SmallServer::commit(store::Write write) {
+    const auto done = store_->commit({{std::move(write)}});
+    if (!done) return {409, done.error().message, 0};
+    if (written) written();
+    return {200, "", done->revision};
+}
+
+std::vector<store::RecordPtr> SmallServer::list(const std::string& kind) const {
+    return store_->list({.kind = kind})->records;
+}
+
+}  // namespace berth::crash

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/bind_guard.h"
+#include "base/json.h"
+#include "control/action.h"
+#include "link/local.h"
+#include "link/server.h"
+#include "store/store.h"
+
+namespace berth::crash {
+
+inline constexpr const char* kReservations = "scheduling.koordinator.sh/reservations";
+
+// An API server reduced to the requests that plans make: the real store with the real guard, and their preconditions.
+// Each request takes effect within the call, or not at all.
+class SmallServer {
+public:
+    SmallServer();
+    ~SmallServer() { store_->set_guard(nullptr); }
+    SmallServer(const SmallServer&) = delete;
+    SmallServer& operator=(const SmallServer&) = delete;
+
+    link::Reply perform(const link::Request& request);
+    link::Reply perform(const control::Action& action);
+    // The whole document; its uid is the given one, or made up.
+    void create(const std::string& kind, Json document);
+    void remove(const store::Key& key);
+
+    std::vector<store::RecordPtr> list(const std::string& kind) const;
+    static Json document(const store::Record& record) { return *base::parse_json(*record.bytes); }
+    std::unique_ptr<link::Feed> follow(const link::Resource& resource) {
+        return local_.follow(resource, [] {});
+    }
+    // Called after every write.
+    std::function<void()> written;
+    store::Store& store() { return *store_; }
+
+private:
+    struct Target {
+        store::Key key;
+        std::string subresource;
+    };
+    static Target target_of(const std::string& path);
+    link::Reply create_object(store::Key key, Json body);
+    link::Reply change(const store::Key& key, const Json& patch, const std::function<void(Json&)>& edit);
+    link::Reply bind(const store::Key& key, const Json& body);
+    link::Reply erase(const store::Key& key, const Json& options);
+    link::Reply commit(store::Write write);
+
+    std::unique_ptr<store::Store> store_;
+    app::BindGuard guard_;
+    link::LocalServer local_;
+    uint64_t serial_ = 0;
+};
+
+}  // namespace berth::crash
