@@ -6,10 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
+
+#include "base/saturating.h"
 
 namespace berth::model {
 namespace {
@@ -66,18 +67,6 @@ private:
 Names& names() {
     static Names* const instance = new Names;  // outlives every static that might print a name
     return *instance;
-}
-
-int64_t saturating_add(int64_t a, int64_t b) {
-    int64_t sum = 0;
-    if (!__builtin_add_overflow(a, b, &sum)) return sum;
-    return a > 0 ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int64_t>::min();
-}
-
-int64_t saturating_subtract(int64_t a, int64_t b) {
-    int64_t difference = 0;
-    if (!__builtin_sub_overflow(a, b, &difference)) return difference;
-    return b < 0 ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int64_t>::min();
 }
 
 int64_t larger(int64_t a, int64_t b) {
@@ -164,18 +153,18 @@ void Resources::erase(ResourceId id) {
 void Resources::add(ResourceId id, int64_t amount) {
     const auto at = std::lower_bound(entries_.begin(), entries_.end(), id, kById);
     if (at != entries_.end() && at->first == id) {
-        at->second = saturating_add(at->second, amount);
+        at->second = base::saturating_add(at->second, amount);
     } else {
         entries_.insert(at, {id, amount});
     }
 }
 
 void Resources::add(const Resources& other) {
-    merge(entries_, other.entries_, saturating_add, false);
+    merge(entries_, other.entries_, base::saturating_add, false);
 }
 
 void Resources::subtract(const Resources& other) {
-    merge(entries_, other.entries_, saturating_subtract, false);
+    merge(entries_, other.entries_, base::saturating_subtract, false);
 }
 
 void Resources::max(const Resources& other) {

@@ -20,15 +20,20 @@ std::string_view name_of(Requirement::Op op) {
 }
 
 Json document(const Selector& selector) {
+    JsonObject labels;
     JsonArray expressions;
     for (const auto& requirement : selector.requirements()) {
+        if (requirement.op == Requirement::Op::Equals) {
+            labels[requirement.key] = requirement.values.front();
+            continue;
+        }
         JsonObject expression{{"key", requirement.key}, {"operator", name_of(requirement.op)}};
         if (!requirement.values.empty()) {
             expression["values"] = JsonArray(requirement.values.begin(), requirement.values.end());
         }
         expressions.push_back(std::move(expression));
     }
-    return JsonObject{{"matchExpressions", std::move(expressions)}};
+    return JsonObject{{"matchLabels", std::move(labels)}, {"matchExpressions", std::move(expressions)}};
 }
 
 // Terms that match nothing keep nobody away.

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/int128.h"
+#include "base/saturating.h"
 #include "sched/draw.h"
 
 namespace berth::sched {
@@ -28,7 +29,7 @@ std::optional<Shortage> shortage_on(const model::PodSpec& spec, const Ledger& le
         const int64_t allocatable = column ? column->allocatable[row] : 0;
         possible = possible && amount <= allocatable;
         if (!possible) return;
-        const Shortage here{std::max<int64_t>(0, amount - ledger.free(row, id)), allocatable};
+        const Shortage here{std::max<int64_t>(0, base::saturating_subtract(amount, ledger.free(row, id))), allocatable};
         if (worst < here) worst = here;
     });
     return possible ? std::optional(worst) : std::nullopt;
@@ -56,7 +57,8 @@ Row least_short(const Ask& ask, const Ledger& ledger, const Profile& profile) {
 model::Resources missing_on(const model::PodSpec& spec, const Ledger& ledger, Row row) {
     model::Resources missing;
     spec.requests.for_each([&](model::ResourceId id, int64_t amount) {
-        if (amount > 0 && amount > ledger.free(row, id)) missing.set(id, amount - ledger.free(row, id));
+        const int64_t short_by = base::saturating_subtract(amount, ledger.free(row, id));
+        if (amount > 0 && short_by > 0) missing.set(id, short_by);
     });
     return missing;
 }

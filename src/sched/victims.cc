@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/saturating.h"
+
 namespace berth::sched {
 namespace {
 
@@ -133,7 +135,7 @@ std::vector<int64_t> VictimsBySums::slack_without(const std::vector<PodIndex>& p
     for (const Want& want : wants_) {
         int64_t room = want.column ? want.column->allocatable[row] - want.column->used[row] : 0;
         for (const PodIndex pod : pods) room += ledger_.pod(pod).spec->requests.get(want.id);
-        slack.push_back(room - want.amount);
+        slack.push_back(base::saturating_subtract(room, want.amount));
     }
     return slack;
 }

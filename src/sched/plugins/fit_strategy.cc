@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/int128.h"
+#include "base/saturating.h"
 #include "sched/plugins/registry.h"
 #include "sched/points.h"
 
@@ -21,21 +22,16 @@ bool is_basic(model::ResourceId id) {
     return id == model::kCpu || id == model::kMemory || id == model::kEphemeralStorage;
 }
 
-int64_t sum(int64_t a, int64_t b) {
-    int64_t out = 0;
-    return __builtin_add_overflow(a, b, &out) ? INT64_MAX : out;
-}
-
 // With the amounts that stand in for missing requests (scored), or as requested.
 Held held_on(const Ask& ask, const Ledger& ledger, Row row, model::ResourceId id, bool scored) {
     const auto* column = ledger.column(id);
     const int64_t asked = ask.spec->requests.get(id);
     if (!column || (asked == 0 && !is_basic(id))) return {};
     const int64_t allocatable = column->allocatable[row];
-    if (scored && id == model::kCpu) return {allocatable, sum(ledger.scoring_cpu()[row], ask.spec->scoring_cpu_milli)};
+    if (scored && id == model::kCpu) return {allocatable, base::saturating_add(ledger.scoring_cpu()[row], ask.spec->scoring_cpu_milli)};
     if (scored && id == model::kMemory)
-        return {allocatable, sum(ledger.scoring_memory()[row], ask.spec->scoring_memory)};
-    return {allocatable, sum(column->used[row], asked)};
+        return {allocatable, base::saturating_add(ledger.scoring_memory()[row], ask.spec->scoring_memory)};
+    return {allocatable, base::saturating_add(column->used[row], asked)};
 }
 
 int64_t percent(int64_t part, int64_t of) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bitset>
 
+#include "base/saturating.h"
 #include "sched/plugins/registry.h"
 #include "sched/points.h"
 
@@ -92,7 +93,7 @@ private:
     template <class More>
     static bool enough(const Want& want, Row row, More more) {
         const int64_t free = want.column ? want.column->allocatable[row] - want.column->used[row] : 0;
-        return want.amount <= free || want.amount - free <= more(want.id);
+        return want.amount <= free || base::saturating_subtract(want.amount, free) <= more(want.id);
     }
     template <class More>
     static int64_t lacking(const std::vector<Want>& wants, Row row, More more) {
