@@ -114,8 +114,9 @@ link::Request request(const sched::WriteReservation& write, base::Time) {
     return status_request(write.name, write.uid, write.revision, write.status);
 }
 
-link::Request request(const sched::ReadPod& read, base::Time) {
-    return {"GET", pod_path(read.ns, read.name)};
+link::Request request(const sched::ReadBack& read, base::Time) {
+    if (read.what == sched::ReadBack::What::Pod) return {"GET", pod_path(read.ns, read.name)};
+    return {"GET", fmt::format("{}/{}", kReservations, read.name)};
 }
 
 link::Subject subject(const std::string& ns, const std::string& name, const std::string& uid) {
@@ -150,7 +151,7 @@ link::Request request_for(const sched::Plan& plan, base::Time now) {
 sched::Outcome outcome_of(const sched::Plan& plan, const Result<link::Reply>& reply) {
     if (!reply) return sched::Outcome::Unknown;
     if (reply->ok()) return sched::Outcome::Done;
-    if (std::holds_alternative<sched::ReadPod>(plan) && reply->code == 404) return sched::Outcome::Done;
+    if (std::holds_alternative<sched::ReadBack>(plan) && reply->code == 404) return sched::Outcome::Done;
     // 5xx and a time-out inside the server say nothing about whether the write took effect.
     return reply->code >= 500 ? sched::Outcome::Unknown : sched::Outcome::Refused;
 }

@@ -203,18 +203,22 @@ void SchedulerRun::bind_by_extender(const sched::BindPod& bind, link::ReplyTo an
     });
 }
 
+// An answer that the feed has overtaken must not bring an older state back.
+void SchedulerRun::take_stored(const sched::ReadBack& read, const link::Reply& reply) {
+    const bool pod = read.what == sched::ReadBack::What::Pod;
+    const std::string kind = pod ? "Pod" : "Reservation";
+    if (reply.code == 404) {
+        pod ? scheduler_.remove_pod(read.uid, clock_.now()) : scheduler_.remove_reservation(read.uid, clock_.now());
+    } else if (reply.ok() && (reply.revision == 0 || reply.revision > traffic_.seen(kind))) {
+        apply(kind, {link::FeedEvent::Type::Put, std::make_shared<const std::string>(reply.body), reply.revision});
+    }
+}
+
 bool SchedulerRun::take_answers() {
     return traffic_.answers([this](const Sent& sent, const Result<link::Reply>& reply) {
         const sched::Plan& plan = sent.plan;
         const auto outcome = outcome_of(plan, reply);
-        if (const auto* read = std::get_if<sched::ReadPod>(&plan); read && reply) {
-            if (reply->code == 404) scheduler_.remove_pod(read->uid, clock_.now());
-            // An answer that the feed has overtaken must not bring an older state back.
-            if (reply->ok() && (reply->revision == 0 || reply->revision > traffic_.seen("Pod"))) {
-                apply("Pod",
-                      {link::FeedEvent::Type::Put, std::make_shared<const std::string>(reply->body), reply->revision});
-            }
-        }
+        if (const auto* read = std::get_if<sched::ReadBack>(&plan); read && reply) take_stored(*read, *reply);
         count(sent, outcome);
         record(recorder_, plan, outcome, clock_.wall());
         const auto* question = std::get_if<sched::AskExtender>(&plan);

@@ -40,6 +40,7 @@ private:
     void run();
     bool decide();
     bool take_answers();
+    void take_stored(const sched::ReadBack& read, const link::Reply& reply);
     void apply(const std::string& kind, const link::FeedEvent& event);
     void apply_supporting(const std::string& kind, JsonView view, const link::FeedEvent& event);
     void keep_document(const std::string& kind, const model::Meta& meta, const link::FeedEvent& event);

@@ -83,7 +83,7 @@ struct ReservationEntry {
     bool live = false;      // Available or Waiting, as far as this ledger has decided or seen
     bool waiting = false;
     bool assumed = false;      // placed by us, not yet seen in its status
-    bool spent = false;        // allocateOnce, and an owner was bound
+    bool spent = false;        // allocateOnce, and an owner was bound: it ends with the next status written
     bool finished = false;     // by finish()
     bool filed = false;        // in the index of owners
     uint64_t finished_at = 0;  // the object's revision then

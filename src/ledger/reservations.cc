@@ -219,7 +219,8 @@ void Ledger::see_links(PodIndex index, const model::Pod& pod) {
     spend(index);
 }
 
-// A bound owner uses an allocateOnce reservation up: what it does not need returns to the node at once.
+// A bound owner uses an allocateOnce reservation up: nobody else may draw from it. What the owner does not need stays
+// held until Succeeded is stored: should the owner vanish before, the stored reservation holds everything again.
 void Ledger::spend(PodIndex index) {
     std::vector<ReservationIndex> used_up;
     for (const auto& charge : pods_[index].charges) {
@@ -236,7 +237,7 @@ void Ledger::refresh(ReservationIndex index) {
     const bool used =
         std::any_of(entry.owners.begin(), entry.owners.end(), [&](PodIndex owner) { return !pods_[owner].assumed; });
     entry.spent = entry.spent || (entry.live && entry.object->allocate_once && used);
-    const bool live = entry.placed && !entry.spent && !entry.finished && !model::is_final(entry.object->phase);
+    const bool live = entry.placed && !entry.finished && !model::is_final(entry.object->phase);
     const Row row = live ? row_of(entry.node) : kNoRow;
     strand(index, live && row == kNoRow);
     if (live == entry.live && row == entry.row && entry.reserved == entry.allocatable) return file(index);
@@ -274,7 +275,7 @@ void Ledger::file(ReservationIndex index) {
     ReservationEntry& entry = reservations_[index];
     const auto& object = *entry.object;
     const bool open = entry.live && entry.row != kNoRow && !entry.waiting && object.fault.empty() &&
-                      !object.unschedulable && !object.meta.deleted && (!object.allocate_once || entry.owners.empty());
+                      !object.unschedulable && !object.meta.deleted && !entry.spent && (!object.allocate_once || entry.owners.empty());
     if (open == entry.filed) return;
     entry.filed = open;
     if (open) {

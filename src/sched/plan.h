@@ -97,13 +97,16 @@ struct AskExtender {
     int64_t violations = 0;            // Preempt: of disruption budgets
 };
 
-// It is not known whether a bind took effect: read the pod and put() what is there, or remove it.
-struct ReadPod {
+// It is not known whether a bind or a reservation's placing took effect: read the object and put() what is there, or
+// remove it.
+struct ReadBack {
+    enum class What : uint8_t { Pod, Reservation };
+    What what = What::Pod;
     std::string uid, ns, name;
 };
 
 using Plan = std::variant<BindPod, RefusePod, EvictPod, HoldRoom, DropRoom, ClearNomination, WriteReservation,
-                          KeepVolume, SelectNode, AskExtender, ReadPod>;
+                          KeepVolume, SelectNode, AskExtender, ReadBack>;
 
 // What came of a plan. Unknown: the request may or may not have taken effect; only a read resolves it, never a timeout.
 enum class Outcome : uint8_t { Done, Refused, Unknown };

@@ -34,6 +34,7 @@ void Rooms::gone(std::string_view reservation) {
     if (found == pod_of_.end()) return;
     if (const auto pod = by_pod_.find(found->second); pod != by_pod_.end() && pod->second == reservation) {
         by_pod_.erase(pod);
+        asked_.erase(found->second);
     }
     pod_of_.erase(found);
     if (const auto due = due_.find(reservation); due != due_.end()) due_.erase(due);

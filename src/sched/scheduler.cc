@@ -199,12 +199,16 @@ std::vector<Plan> Scheduler::went(const EvictPod& evict, Outcome outcome, base::
 std::vector<Plan> Scheduler::outcome(const Plan& plan, Outcome outcome, base::Instant now) {
     if (const auto* bind = std::get_if<BindPod>(&plan)) {
         if (outcome == Outcome::Refused) forget(bind->uid, now);
-        if (outcome == Outcome::Unknown) return {ReadPod{bind->uid, bind->ns, bind->name}};
+        if (outcome == Outcome::Unknown) return {ReadBack{ReadBack::What::Pod, bind->uid, bind->ns, bind->name}};
     }
-    if (const auto* read = std::get_if<ReadPod>(&plan)) {
-        // Done: put() or remove_pod() has brought what is stored. Still unbound there: the bind did not happen.
+    if (const auto* read = std::get_if<ReadBack>(&plan)) {
+        // Done: put() or a removal has brought what is stored. Still pending there: the write did not happen.
         if (outcome != Outcome::Done) return {plan};
-        if (pods_.contains(read->uid)) forget(read->uid, now);
+        if (pods_.contains(read->uid) || reservations_.contains(read->uid)) {
+            forget(read->uid, now);
+        } else if (read->what == ReadBack::What::Reservation) {
+            return placed_room(read->uid);
+        }
     }
     if (const auto* evict = std::get_if<EvictPod>(&plan)) return went(*evict, outcome, now);
     if (const auto* keep = std::get_if<KeepVolume>(&plan)) volume_written(keep->pod, outcome, now);
@@ -217,8 +221,9 @@ std::vector<Plan> Scheduler::outcome(const Plan& plan, Outcome outcome, base::In
         if (const auto pending = pods_.find(refuse->uid); pending != pods_.end()) pending->second.told.clear();
     }
     if (const auto* write = std::get_if<WriteReservation>(&plan); write && write->placed) {
-        if (outcome != Outcome::Done) forget(write->uid, now);
-        return placed_room(*write, outcome);
+        if (outcome == Outcome::Done) return placed_room(write->uid);
+        if (outcome == Outcome::Unknown) return {ReadBack{ReadBack::What::Reservation, write->uid, "", write->name}};
+        forget(write->uid, now);
     }
     return {};
 }

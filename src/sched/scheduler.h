@@ -125,7 +125,7 @@ private:
     void see_room(const model::Reservation& reservation, base::Instant now);
     void give_up_room(const model::Reservation& reservation, std::vector<Plan>& plans);
     std::vector<Plan> asked(const HoldRoom& hold, Outcome outcome, base::Instant now);
-    std::vector<Plan> placed_room(const WriteReservation& write, Outcome outcome);
+    std::vector<Plan> placed_room(std::string_view reservation);
     // Extenders: see scheduler_extenders.cc
     bool consults(const model::PodSpec& spec) const;
     void consult(PendingPod& pending, const Ask& ask, const Profile& profile, base::Instant now,

@@ -41,7 +41,7 @@ bool Scheduler::waits_for_room(const Ask& ask, base::Instant now, std::vector<Pl
     if (index == ledger::kNone) return false;
     const auto& entry = ledger_.reservation(index);
     if (model::is_final(entry.object->phase)) return false;
-    if (!entry.live || entry.row == ledger::kNoRow) return true;
+    if (!entry.live || entry.row == ledger::kNoRow || entry.assumed) return true;
     const auto& pods = ledger_.at(entry.row).pods;
     const bool going = std::any_of(pods.begin(), pods.end(), [&](ledger::PodIndex other) {
         return ledger_.pod(other).terminating && ledger_.pod(other).priority < ask.spec->priority;
@@ -88,9 +88,9 @@ std::vector<Plan> Scheduler::asked(const HoldRoom& hold, Outcome outcome, base::
 }
 
 // The room is held: those who are in it may go now.
-std::vector<Plan> Scheduler::placed_room(const WriteReservation& write, Outcome outcome) {
-    const auto index = ledger_.find_reservation(write.uid);
-    if (outcome != Outcome::Done || index == ledger::kNone) return {};
+std::vector<Plan> Scheduler::placed_room(std::string_view reservation) {
+    const auto index = ledger_.find_reservation(reservation);
+    if (index == ledger::kNone || !ledger_.reservation(index).live) return {};
     return evict(rooms_.take(our_room(*ledger_.reservation(index).object)));
 }
 

@@ -162,7 +162,7 @@ private:
     }
     static std::string text(const ClearNomination& p) { return "clear " + p.name; }
     static std::string text(const WriteReservation& p) { return "reserve " + p.name + ": " + p.message; }
-    static std::string text(const ReadPod& p) { return "read " + p.name; }
+    static std::string text(const ReadBack& p) { return "read " + p.name; }
 };
 
 }  // namespace berth::sched

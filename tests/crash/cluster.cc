@@ -180,10 +180,12 @@ void Cluster::take(std::vector<sched::Plan> plans) {
 
 void Cluster::hear(const sched::Plan& plan, const Result<link::Reply>& reply) {
     const auto outcome = app::outcome_of(plan, reply);
-    if (const auto* read_pod = std::get_if<sched::ReadPod>(&plan); read_pod && reply) {
-        if (reply->code == 404) scheduler_->remove_pod(read_pod->uid, now_);
-        if (reply->ok()) {
-            apply("Pod",
+    if (const auto* back = std::get_if<sched::ReadBack>(&plan); back && reply) {
+        const bool pod = back->what == sched::ReadBack::What::Pod;
+        if (reply->code == 404) {
+            pod ? scheduler_->remove_pod(back->uid, now_) : scheduler_->remove_reservation(back->uid, now_);
+        } else if (reply->ok()) {
+            apply(pod ? "Pod" : "Reservation",
                   {link::FeedEvent::Type::Put, std::make_shared<const std::string>(reply->body), reply->revision});
         }
     }

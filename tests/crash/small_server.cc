@@ -110,8 +110,8 @@ link::Reply SmallServer::perform(const control::Action& action) {
 }
 
 void SmallServer::create(const std::string& kind, Json document) {
-    const auto reply = create_object({kind, std::string(base::find_string(document, {"metadata", "namespace"})), ""},
-                                     std::move(document));
+    const store::Key key{kind, std::string(base::find_string(document, {"metadata", "namespace"})), ""};
+    const auto reply = create_object(key, std::move(document));
     CHECK(reply.ok());
 }
 
