@@ -1,3 +1,20 @@
+# Targets share two precompiled headers: berth_base's and, for test programs, test_base's.
+function(precompile NAME FROM HEADER)
+  if(NAME STREQUAL FROM)
+    target_precompile_headers(${NAME} PRIVATE ${CMAKE_SOURCE_DIR}/cmake/${HEADER})
+  else()
+    target_precompile_headers(${NAME} REUSE_FROM ${FROM})
+  endif()
+endfunction()
+
+# test_program(NAME sources... LINK libraries...)
+function(test_program NAME)
+  cmake_parse_arguments(TEST "" "" "LINK" ${ARGN})
+  add_executable(${NAME} ${TEST_UNPARSED_ARGUMENTS})
+  target_link_libraries(${NAME} PRIVATE ${TEST_LINK})
+  precompile(${NAME} test_base precompiled_test.h)
+endfunction()
+
 # room(NAME DEPS rooms... LINK libraries...): the library berth_NAME of src/NAME and, when it has *_test.cc files, the
 # test program test_NAME. A room without sources yet is an interface target, so that the list of rooms stays whole.
 function(room NAME)
@@ -9,6 +26,7 @@ function(room NAME)
   list(TRANSFORM ROOM_DEPS PREPEND berth_)
   if(sources)
     add_library(berth_${NAME} STATIC ${sources})
+    precompile(berth_${NAME} berth_base precompiled.h)
     set(scope PUBLIC)
   else()
     add_library(berth_${NAME} INTERFACE)
@@ -17,8 +35,7 @@ function(room NAME)
   target_include_directories(berth_${NAME} ${scope} ${CMAKE_SOURCE_DIR}/src)
   target_link_libraries(berth_${NAME} ${scope} ${ROOM_DEPS} ${ROOM_LINK})
   if(tests)
-    add_executable(test_${NAME} ${tests})
-    target_link_libraries(test_${NAME} PRIVATE berth_${NAME} GTest::gtest_main)
+    test_program(test_${NAME} ${tests} LINK berth_${NAME} GTest::gtest_main)
     gtest_discover_tests(test_${NAME} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 300
       WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   endif()

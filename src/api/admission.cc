@@ -23,6 +23,7 @@ constexpr std::array kSteps{
     &guard_allocations, &settle_namespace, &settle_pod,           &settle_priority,
     &settle_service,    &settle_claim,     &settle_job,           &check_object_metadata,
     &check_rules,       &check_pod,        &check_priority_class, &check_reservation,
+    &check_node,
 };
 
 }  // namespace

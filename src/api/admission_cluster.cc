@@ -5,9 +5,11 @@
 #include "api/admission_steps.h"
 #include "api/meta.h"
 #include "api/wire.h"
+#include "base/json.h"
 #include "base/json_view.h"
 #include "model/kinds/path.h"
 #include "model/kinds/validate.h"
+#include "model/node_reservation.h"
 #include "model/reservation.h"
 
 namespace berth::api {
@@ -158,6 +160,21 @@ Status check_reservation(Entry& entry) {
         entry,
         {{"FieldValueInvalid", "Invalid value: " + (colon == std::string::npos ? message : message.substr(colon + 2)),
           colon == std::string::npos ? "spec" : message.substr(0, colon)}});
+}
+
+Status check_node(Entry& entry) {
+    if (!is_kind(entry, "", "nodes")) return {};
+    const auto key = model::kNodeReservation;
+    const Json* now = base::find(entry.after, {"metadata", "annotations", key});
+    const Json* old = entry.before != nullptr ? base::find(*entry.before, {"metadata", "annotations", key}) : nullptr;
+    if (now == nullptr || same(now, old)) return {};
+    thread_local base::JsonParser parser;
+    const std::string text = base::to_text(entry.after);
+    const auto view = TRY(parser.parse(text));
+    const auto node = TRY(model::read_node(view));
+    auto faults = model::view_of(node).faults;
+    if (faults.empty()) return {};
+    return invalid_entry(entry, std::move(faults));
 }
 
 }  // namespace berth::api

@@ -28,5 +28,7 @@ Status check_rules(Entry& entry);
 Status check_pod(Entry& entry);
 Status check_priority_class(Entry& entry);
 Status check_reservation(Entry& entry);
+// What is to be kept for processes outside Kubernetes, when it changes.
+Status check_node(Entry& entry);
 
 }  // namespace berth::api

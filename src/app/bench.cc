@@ -8,6 +8,7 @@
 
 #include "app/bench_api.h"
 #include "app/commands.h"
+#include "base/json.h"
 #include "cli/command.h"
 
 namespace berth::app {

@@ -10,6 +10,7 @@
 #include "app/bench_load.h"
 #include "app/server.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "cli/bench.h"
 #include "cli/measure.h"
 

@@ -11,6 +11,7 @@
 #include "app/bench_api.h"
 #include "app/bench_load.h"
 #include "app/components.h"
+#include "base/json.h"
 #include "link/bell.h"
 
 namespace berth::app {

@@ -36,14 +36,14 @@ protected:
     Status bind(const std::string& name, int cpu, const std::string& annotations = "{}", int port = 0) {
         return put(store::Op::Update, {"pods", "default", name}, "", pod(name, cpu, "n1", annotations, port));
     }
-    Status reserve(store::Op op, const std::string& phase, int cpu = 3) {
+    Status reserve(store::Op op, const std::string& phase, int cpu = 3, const std::string& name = "r") {
         return put(
-            op, {"scheduling.koordinator.sh/reservations", "", "r"}, "r-uid",
+            op, {"scheduling.koordinator.sh/reservations", "", name}, name + "-uid",
             fmt::format(
-                R"({{"metadata":{{"name":"r","uid":"r-uid"}},"spec":{{"owners":[{{"labelSelector":{{"matchLabels":)"
+                R"({{"metadata":{{"name":"{2}","uid":"{2}-uid"}},"spec":{{"owners":[{{"labelSelector":{{"matchLabels":)"
                 R"({{"app":"web"}}}}}}],"template":{{"spec":{{"containers":[{{"name":"a","resources":{{"requests":)"
                 R"({{"cpu":"{1}"}}}}}}]}}}}}},"status":{{"phase":"{0}","nodeName":"n1","allocatable":{{"cpu":"{1}"}}}}}})",
-                phase, cpu));
+                phase, cpu, name));
     }
 
     std::unique_ptr<store::Store> store_;
@@ -86,6 +86,22 @@ TEST_F(BindGuardTest, ReservedRoomIsForItsOwnersAlone) {
     ASSERT_TRUE(create("web", 3));
     EXPECT_FALSE(bind("other", 2, kLink)) << "a link to somebody else's reservation";
     EXPECT_TRUE(bind("web", 3, kLink));
+}
+
+TEST_F(BindGuardTest, OnlyTheReservationsThatThePodNamesPayForIt) {
+    for (const auto* name : {"r", "s"}) {
+        ASSERT_TRUE(reserve(store::Op::Create, "Pending", 1, name));
+        ASSERT_TRUE(reserve(store::Op::Update, "Available", 1, name));
+    }
+    ASSERT_TRUE(create("other", 2));
+    ASSERT_TRUE(bind("other", 2));
+    ASSERT_TRUE(create("web", 2));
+    const auto refused = bind("web", 2, kLink);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message, "reservation \"r\" and node \"n1\" have too little left for it: cpu");
+    const auto headless = bind("web", 2, R"({"berth.dev/reservation-draws":"[{\"uid\":\"s-uid\"}]"})");
+    ASSERT_FALSE(headless);
+    EXPECT_NE(headless.error().message.find("without"), std::string::npos) << headless.error().message;
 }
 
 TEST_F(BindGuardTest, AReservationTakesOnlyRoomThatIsThere) {

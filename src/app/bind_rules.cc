@@ -24,6 +24,10 @@ Status BindRules::judge_bind(const model::Pod& pod, const ledger::Ledger& ledger
         ask.pod = &pod;
         return judge_room(ask, pod.node, ledger);
     }
+    if (!links->allocated) {
+        return base::conflict(fmt::format("pod \"{}\" has the annotation {} without {}", pod.meta.full_name(),
+                                          model::kReservationDraws, model::kReservationAllocated));
+    }
     const sched::Ask ask = sched::ask_for(pod, ledger);
     const ledger::Row row = ledger.row_of(pod.node);
     const sched::Credit* credit = row == ledger::kNoRow ? nullptr : ask.credit(row);
@@ -34,7 +38,15 @@ Status BindRules::judge_bind(const model::Pod& pod, const ledger::Ledger& ledger
         return base::conflict(fmt::format("reservation \"{}\" on node \"{}\" is not there for pod \"{}\"",
                                           links->allocated->name, pod.node, pod.meta.full_name()));
     }
-    return judge_room(ask, pod.node, ledger);
+    TRY(judge_room(ask, pod.node, ledger));
+    // Others that it matches may have enough; what counts is what the pod says it takes.
+    std::vector<std::string> names;
+    ledger.missing(pod.spec->requests, *links, row).for_each([&](model::ResourceId id, int64_t) {
+        names.emplace_back(model::resource_name(id));
+    });
+    if (names.empty()) return {};
+    return base::conflict(fmt::format("reservation \"{}\" and node \"{}\" have too little left for it: {}",
+                                      links->allocated->name, pod.node, fmt::join(names, ", ")));
 }
 
 Status BindRules::judge_room(const sched::Ask& ask, const std::string& node, const ledger::Ledger& ledger) const {

@@ -9,6 +9,7 @@
 #include "app/local_link.h"
 #include "app/reservations_run.h"
 #include "app/scheduler_run.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "cli/config_file.h"
 #include "cli/dump.h"

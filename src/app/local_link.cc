@@ -4,6 +4,7 @@
 
 #include "api/decode.h"
 #include "api/route.h"
+#include "base/json.h"
 #include "link/local.h"
 
 namespace berth::app {

@@ -3,38 +3,27 @@
 #include <chrono>
 #include <compare>
 #include <cstdint>
-#include <limits>
+
+#include "base/saturating.h"
 
 namespace berth::base {
 
 using Duration = std::chrono::nanoseconds;
 
-// Times and durations come from users, so their sums stop at the ends of int64 instead of wrapping.
-inline int64_t sum_of_nanos(int64_t a, int64_t b) {
-    int64_t sum = 0;
-    if (!__builtin_add_overflow(a, b, &sum)) return sum;
-    return a < 0 ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max();
-}
-inline int64_t difference_of_nanos(int64_t a, int64_t b) {
-    int64_t difference = 0;
-    if (!__builtin_sub_overflow(a, b, &difference)) return difference;
-    return b > 0 ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max();
-}
-
 // A point on the monotonic clock: only differences mean anything. Never stored, never sent.
 struct Instant {
     int64_t nanos = 0;
     auto operator<=>(const Instant&) const = default;
-    friend Duration operator-(Instant a, Instant b) { return Duration(difference_of_nanos(a.nanos, b.nanos)); }
-    friend Instant operator+(Instant a, Duration d) { return {sum_of_nanos(a.nanos, d.count())}; }
+    friend Duration operator-(Instant a, Instant b) { return Duration(saturating_subtract(a.nanos, b.nanos)); }
+    friend Instant operator+(Instant a, Duration d) { return {saturating_add(a.nanos, d.count())}; }
 };
 
 // A point in calendar time, nanoseconds since 1970 UTC: what objects carry.
 struct Time {
     int64_t nanos = 0;
     auto operator<=>(const Time&) const = default;
-    friend Duration operator-(Time a, Time b) { return Duration(difference_of_nanos(a.nanos, b.nanos)); }
-    friend Time operator+(Time a, Duration d) { return {sum_of_nanos(a.nanos, d.count())}; }
+    friend Duration operator-(Time a, Time b) { return Duration(saturating_subtract(a.nanos, b.nanos)); }
+    friend Time operator+(Time a, Duration d) { return {saturating_add(a.nanos, d.count())}; }
 };
 
 // The door to time. Decision rooms take Instant and Time as arguments; only the outer rooms hold a Clock.

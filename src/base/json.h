@@ -5,15 +5,12 @@
 #include <string>
 #include <string_view>
 
+#include "base/json_fwd.h"
 #include "base/result.h"
 
 // Mutable JSON documents (Boost.JSON): for what people send and what patches change. For decoding objects at speed see
 // json_view.h.
 namespace berth::base {
-
-using Json = boost::json::value;
-using JsonObject = boost::json::object;
-using JsonArray = boost::json::array;
 
 inline constexpr int kMaxJsonDepth = 128;
 
@@ -36,9 +33,3 @@ std::string_view find_string(const Json& value, std::initializer_list<std::strin
 JsonObject& object_at(Json& value, std::initializer_list<std::string_view> path);
 
 }  // namespace berth::base
-
-namespace berth {
-using base::Json;
-using base::JsonArray;
-using base::JsonObject;
-}  // namespace berth

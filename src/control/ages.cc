@@ -17,7 +17,7 @@ base::Duration Ages::of(std::string_view thing, base::Time since) {
         found = seen_.emplace(std::string(thing), Seen{now_, age, false}).first;
     }
     found->second.asked = true;
-    return base::Duration(base::sum_of_nanos(found->second.age.count(), (now_ - found->second.at).count()));
+    return base::Duration(base::saturating_add(found->second.age.count(), (now_ - found->second.at).count()));
 }
 
 void Ages::end() {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/saturating.h"
 #include "model/node_reservation.h"
 
 namespace berth::ledger {
@@ -22,13 +23,22 @@ bool same_for_placement(const model::Node& a, const model::Node& b) {
            a.images == b.images;
 }
 
-// What of the pod's request no live reservation pays for.
-Resources uncharged(const PodEntry& pod, const std::vector<ReservationEntry>& reservations) {
+// What of the pod's request no reservation pays for.
+Resources uncharged(const PodEntry& pod) {
     Resources rest = pod.spec->requests;
-    for (const auto& charge : pod.charges) {
-        if (reservations[charge.reservation].live) rest.subtract(charge.amount);
-    }
+    for (const auto& charge : pod.charges) rest.subtract(charge.amount);
     return rest;
+}
+
+// A reservation counts in the scores like a pod, less what its owners already count: cpu and memory.
+std::pair<int64_t, int64_t> scoring_of(const ReservationEntry& reservation, const Slab<PodEntry>& pods) {
+    int64_t cpu = reservation.object->spec->scoring_cpu_milli;
+    int64_t memory = reservation.object->spec->scoring_memory;
+    for (const PodIndex owner : reservation.owners) {
+        cpu = base::saturating_subtract(cpu, pods[owner].spec->scoring_cpu_milli);
+        memory = base::saturating_subtract(memory, pods[owner].spec->scoring_memory);
+    }
+    return {std::max<int64_t>(0, cpu), std::max<int64_t>(0, memory)};
 }
 
 }  // namespace
@@ -150,32 +160,49 @@ void Ledger::attach_orphans(std::string_view node_name, Row row) {
 
 // ---- sums
 
-// Adds what may not wrap; a row whose sum would is recomputed from then on.
-void Ledger::add_sums(Row row, const model::PodSpec& spec) {
-    bool fits = !nodes_[row].saturated;
-    const auto add = [&](int64_t& sum, int64_t amount) { fits = fits && !__builtin_add_overflow(sum, amount, &sum); };
-    spec.requests.for_each([&](ResourceId id, int64_t amount) {
-        if (id.index < columns_.size() && columns_[id.index]) add(columns_[id.index]->used[row], amount);
-    });
-    add(scoring_cpu_[row], spec.scoring_cpu_milli);
-    add(scoring_memory_[row], spec.scoring_memory);
-    if (fits) return;
-    nodes_[row].saturated = true;
-    recompute_row(row);
+// A row whose sum would wrap is recomputed from then on.
+void Ledger::change_sum(Row row, ResourceId id, int64_t by) {
+    if (id.index >= columns_.size() || !columns_[id.index]) return;
+    int64_t& sum = columns_[id.index]->used[row];
+    if (__builtin_add_overflow(sum, by, &sum)) nodes_[row].saturated = true;
 }
 
-void Ledger::subtract_sums(Row row, const model::PodSpec& spec) {
-    if (nodes_[row].saturated) return recompute_row(row);
-    spec.requests.for_each([&](ResourceId id, int64_t amount) {
-        if (id.index < columns_.size() && columns_[id.index]) columns_[id.index]->used[row] -= amount;
+void Ledger::change_scoring(Row row, int64_t cpu, int64_t memory) {
+    const bool wraps = __builtin_add_overflow(scoring_cpu_[row], cpu, &scoring_cpu_[row]);
+    if (__builtin_add_overflow(scoring_memory_[row], memory, &scoring_memory_[row]) || wraps) {
+        nodes_[row].saturated = true;
+    }
+}
+
+void Ledger::change_sums(const PodEntry& pod, int sign) {
+    if (pod.charges.empty()) {
+        pod.spec->requests.for_each([&](ResourceId id, int64_t amount) { change_sum(pod.row, id, sign * amount); });
+    } else {
+        uncharged(pod).for_each([&](ResourceId id, int64_t amount) { change_sum(pod.row, id, sign * amount); });
+    }
+    change_scoring(pod.row, sign * pod.spec->scoring_cpu_milli, sign * pod.spec->scoring_memory);
+}
+
+void Ledger::change_sums(const ReservationEntry& reservation, int sign) {
+    const Resources& allocatable = reservation.allocatable;
+    const Resources& charged = reservation.charged;
+    allocatable.for_each([&](ResourceId id, int64_t amount) {
+        change_sum(reservation.row, id, sign * std::max(amount, charged.get(id)));
     });
-    scoring_cpu_[row] -= spec.scoring_cpu_milli;
-    scoring_memory_[row] -= spec.scoring_memory;
+    charged.for_each([&](ResourceId id, int64_t amount) {
+        if (!allocatable.has(id)) change_sum(reservation.row, id, sign * amount);
+    });
+    const auto [cpu, memory] = scoring_of(reservation, pods_);
+    change_scoring(reservation.row, sign * cpu, sign * memory);
+}
+
+void Ledger::settle_sums(Row row) {
+    if (nodes_[row].saturated) recompute_row(row);
 }
 
 Resources Ledger::recomputed_use(Row row) const {
     Resources use;
-    for (const PodIndex index : nodes_[row].pods) use.add(uncharged(pods_[index], reservations_));
+    for (const PodIndex index : nodes_[row].pods) use.add(uncharged(pods_[index]));
     for (const ReservationIndex index : nodes_[row].reservations) {
         Resources held = reservations_[index].allocatable;
         held.max(reservations_[index].charged);
@@ -189,24 +216,21 @@ void Ledger::recompute_row(Row row) {
     for (size_t i = 0; i < columns_.size(); ++i) {
         if (columns_[i]) columns_[i]->used[row] = use.get({static_cast<uint16_t>(i)});
     }
-    Resources scoring;
-    const auto count = [](Resources& sum, const model::PodSpec& spec) {
-        sum.add(model::kCpu, spec.scoring_cpu_milli);
-        sum.add(model::kMemory, spec.scoring_memory);
+    int64_t cpu = 0;
+    int64_t memory = 0;
+    const auto count = [&](int64_t more_cpu, int64_t more_memory) {
+        cpu = base::saturating_add(cpu, more_cpu);
+        memory = base::saturating_add(memory, more_memory);
     };
-    for (const PodIndex index : nodes_[row].pods) count(scoring, *pods_[index].spec);
-    // A reservation counts like a pod, less what its owners already count.
-    for (const ReservationIndex index : nodes_[row].reservations) {
-        Resources unused;
-        Resources used;
-        count(unused, *reservations_[index].object->spec);
-        for (const PodIndex owner : reservations_[index].owners) count(used, *pods_[owner].spec);
-        unused.subtract(used);
-        unused.max({{model::kCpu, 0}, {model::kMemory, 0}});
-        scoring.add(unused);
+    for (const PodIndex index : nodes_[row].pods) {
+        count(pods_[index].spec->scoring_cpu_milli, pods_[index].spec->scoring_memory);
     }
-    scoring_cpu_[row] = scoring.get(model::kCpu);
-    scoring_memory_[row] = scoring.get(model::kMemory);
+    for (const ReservationIndex index : nodes_[row].reservations) {
+        const auto [more_cpu, more_memory] = scoring_of(reservations_[index], pods_);
+        count(more_cpu, more_memory);
+    }
+    scoring_cpu_[row] = cpu;
+    scoring_memory_[row] = memory;
 }
 
 // ---- pods
@@ -235,13 +259,17 @@ void Ledger::place(PodIndex index) {
     priorities_.add(pod.priority);
     changes_.touch(pod.row);
     count_near(index);
-    if (pod.charges.empty()) return add_sums(pod.row, *pod.spec);
     for (const auto& charge : pod.charges) {
-        reservations_[charge.reservation].owners.push_back(index);
-        recompute_charged(charge.reservation);
+        ReservationEntry& reservation = reservations_[charge.reservation];
+        change_sums(reservation, -1);
+        reservation.owners.push_back(index);
+        reservation.charged.add(charge.amount);
+        change_sums(reservation, 1);
+        file(charge.reservation);
         show_near(charge.reservation);
     }
-    recompute_row(pod.row);
+    change_sums(pod, 1);
+    settle_sums(pod.row);
 }
 
 // The pod's row forgets it; the pod still knows its row.
@@ -261,13 +289,15 @@ void Ledger::leave_row(PodIndex index) {
     priorities_.remove(pod.priority);
     changes_.touch(pod.row);
     uncount_near(index);
-    if (pod.charges.empty()) return subtract_sums(pod.row, *pod.spec);
+    change_sums(pod, -1);
     for (const auto& charge : pod.charges) {
+        change_sums(reservations_[charge.reservation], -1);
         erase_value(reservations_[charge.reservation].owners, index);
         recompute_charged(charge.reservation);
+        change_sums(reservations_[charge.reservation], 1);
         show_near(charge.reservation);
     }
-    recompute_row(pod.row);
+    settle_sums(pod.row);
 }
 
 void Ledger::unplace(PodIndex index) {

@@ -183,6 +183,8 @@ public:
     std::vector<ReservationIndex> waiting(Row row) const;
     // What the row lacks for a waiting one and those before it; empty: it may become available.
     Resources shortage(ReservationIndex index) const;
+    // What the row lacks for a pod that draws as its links say, and for the rest from the node.
+    Resources missing(const Resources& requests, const model::Links& links, Row row) const;
 
     // The same sums, from members alone; a test compares them with the columns after every step.
     Resources recomputed_use(Row row) const;
@@ -212,8 +214,12 @@ private:
     void free_pod(PodIndex index);
     void attach_orphans(std::string_view node_name, Row row);
     void set_allocatable(Row row, const Resources& amounts);
-    void add_sums(Row row, const model::PodSpec& spec);
-    void subtract_sums(Row row, const model::PodSpec& spec);
+    // What somebody adds to (1) or takes off (-1) the sums of a row; settle() ends the change.
+    void change_sum(Row row, ResourceId id, int64_t by);
+    void change_scoring(Row row, int64_t cpu, int64_t memory);
+    void change_sums(const PodEntry& pod, int sign);
+    void change_sums(const ReservationEntry& reservation, int sign);
+    void settle_sums(Row row);
     void recompute_row(Row row);
     PodIndex enter(const model::Pod& pod, Row row, std::unique_ptr<Linked> linked, bool assumed);
     // Reservations: see reservations.cc
@@ -230,7 +236,7 @@ private:
     std::unique_ptr<Linked> linked_by(const model::Pod& pod, const std::vector<Charge>& charges) const;
     void set_links(PodIndex index, std::unique_ptr<Linked> linked);
     bool owns(PodIndex index, const model::Reservation& reservation) const;
-    std::vector<std::pair<std::string_view, Resources>> split(PodIndex index) const;
+    static std::vector<std::pair<std::string_view, Resources>> split(Resources requests, const model::Links& links);
     std::vector<Charge> resolve(PodIndex index) const;
     void recharge(PodIndex index);
     void relink(const std::string& uid);

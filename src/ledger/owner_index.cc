@@ -18,7 +18,8 @@ bool demands_values(const model::Requirement& requirement) {
 uint64_t OwnerIndex::key_of(By by, std::string_view text, std::string_view more) {
     const std::hash<std::string_view> hash;
     const uint64_t mixed = (hash(text) ^ (static_cast<uint64_t>(by) * 0x9e3779b97f4a7c15ULL)) * 0xff51afd7ed558ccdULL;
-    return more.empty() ? mixed : (mixed ^ (mixed >> 29)) + hash(more);
+    const uint64_t key = more.empty() ? mixed : (mixed ^ (mixed >> 29)) + hash(more);
+    return key == kUnfiled ? 1 : key;
 }
 
 // Of several labels the one that fewest reservations are filed under so far.
@@ -61,26 +62,40 @@ void OwnerIndex::add(Index index, const std::vector<model::ReservationOwner>& ow
         unfiled = unfiled || more.empty();
         keys.insert(keys.end(), more.begin(), more.end());
     }
-    if (unfiled) {
-        keys.clear();
-        unfiled_.push_back(index);
-    }
+    if (unfiled) keys = {kUnfiled};
     std::sort(keys.begin(), keys.end());
     keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-    for (const uint64_t key : keys) filed_[key].push_back(index);
-    CHECK(keys_.emplace(index, std::move(keys)).second);
+    std::vector<Filed> filed;
+    for (const uint64_t key : keys) {
+        filed.push_back({key, static_cast<uint32_t>(drawer(key).size())});
+        drawer(key).push_back(index);
+    }
+    CHECK(keys_.emplace(index, std::move(filed)).second);
 }
 
 void OwnerIndex::remove(Index index) {
     const auto found = keys_.find(index);
     CHECK(found != keys_.end());
-    if (found->second.empty()) std::erase(unfiled_, index);
-    for (const uint64_t key : found->second) {
-        const auto bucket = filed_.find(key);
-        std::erase(bucket->second, index);
-        if (bucket->second.empty()) filed_.erase(bucket);
+    for (const auto& [key, place] : found->second) {
+        std::vector<Index>& all = drawer(key);
+        const Index last = all.back();
+        all[place] = last;
+        all.pop_back();
+        if (last != index) {
+            auto& others = keys_.find(last)->second;
+            const auto same = [key = key](const Filed& filed) { return filed.key == key; };
+            std::find_if(others.begin(), others.end(), same)->place = place;
+        }
+        if (all.empty()) filed_.erase(key);
     }
     keys_.erase(found);
+}
+
+bool OwnerIndex::any(const model::PodIdentity& pod) const {
+    bool found = !unfiled_.empty();
+    if (found || empty()) return found;
+    each_key(pod, [&](uint64_t key) { found = found || filed_.contains(key); });
+    return found;
 }
 
 }  // namespace berth::ledger

@@ -19,6 +19,8 @@ public:
     void remove(Index index);
     bool empty() const { return keys_.empty(); }
 
+    // Whether there is one that may match.
+    bool any(const model::PodIdentity& pod) const;
     // Calls f(index) for every reservation that may match; one with several clauses may come more than once.
     template <class F>
     void candidates(const model::PodIdentity& pod, F f) const {
@@ -48,9 +50,16 @@ private:
         for (const auto& [key, value] : *pod.labels) f(key_of(By::Label, key, value));
     }
 
+    struct Filed {
+        uint64_t key = 0;
+        uint32_t place = 0;  // in its drawer
+    };
+    std::vector<Index>& drawer(uint64_t key) { return key == kUnfiled ? unfiled_ : filed_[key]; }
+
+    static constexpr uint64_t kUnfiled = 0;
     absl::flat_hash_map<uint64_t, std::vector<Index>> filed_;
     std::vector<Index> unfiled_;
-    absl::flat_hash_map<Index, std::vector<uint64_t>> keys_;  // under which each is filed
+    absl::flat_hash_map<Index, std::vector<Filed>> keys_;  // where each is filed
 };
 
 }  // namespace berth::ledger

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "base/check.h"
+#include "base/saturating.h"
 #include "ledger/ledger.h"
 #include "model/allocated.h"
 
@@ -70,7 +71,8 @@ void Ledger::hold(ReservationIndex index) {
     nodes_[entry.row].reservations.push_back(index);
     volumes_.enter({true, index}, entry.row, entry.object->spec);
     show_near(index);
-    recompute_row(entry.row);
+    change_sums(entry, 1);
+    settle_sums(entry.row);
     if (!entry.object->spec->ports.empty()) recompute_ports(entry.row);
     changes_.touch(entry.row);
 }
@@ -82,7 +84,8 @@ void Ledger::release(ReservationIndex index) {
     const bool ports = !entry.object->spec->ports.empty();
     std::erase(nodes_[entry.row].reservations, index);
     volumes_.leave({true, index}, entry.row);
-    recompute_row(entry.row);
+    change_sums(entry, -1);
+    settle_sums(entry.row);
     if (ports) recompute_ports(entry.row);
     entry.ports.clear();
     changes_.touch(entry.row);
@@ -144,13 +147,11 @@ bool Ledger::owns(PodIndex index, const model::Reservation& reservation) const {
                        [&](const auto& owner) { return model::matches(owner, identity); });
 }
 
-// The pod's request split among the reservations it names: a draw is at most what the request has left, and the
+// What of a request each of the named reservations is charged: a draw is at most what the request has left, and the
 // nominated one, which comes first, is charged the rest.
-std::vector<std::pair<std::string_view, Resources>> Ledger::split(PodIndex index) const {
-    const PodEntry& pod = pods_[index];
+std::vector<std::pair<std::string_view, Resources>> Ledger::split(Resources rest, const model::Links& links) {
     std::vector<std::pair<std::string_view, Resources>> parts;
-    Resources rest = pod.spec->requests;
-    for (const auto& draw : pod.linked->links.draws) {
+    for (const auto& draw : links.draws) {
         Resources amount;
         draw.amount.for_each([&](ResourceId id, int64_t wanted) {
             const int64_t part = std::min(wanted, rest.get(id));
@@ -159,10 +160,25 @@ std::vector<std::pair<std::string_view, Resources>> Ledger::split(PodIndex index
         rest.subtract(amount);
         parts.emplace_back(draw.uid, std::move(amount));
     }
-    if (const auto& allocated = pod.linked->links.allocated) {
-        parts.insert(parts.begin(), {allocated->uid, std::move(rest)});
-    }
+    if (const auto& allocated = links.allocated) parts.insert(parts.begin(), {allocated->uid, std::move(rest)});
     return parts;
+}
+
+Resources Ledger::missing(const Resources& requests, const model::Links& links, Row row) const {
+    Resources from_node;
+    for (const auto& [uid, amount] : split(requests, links)) {
+        const ReservationIndex found = find_reservation(uid);
+        const bool pays = found != kNone && reservations_[found].live && reservations_[found].row == row;
+        amount.for_each([&](ResourceId id, int64_t part) {
+            const int64_t rest = part - (pays ? std::min(part, remaining(found, id)) : 0);
+            from_node.set(id, base::saturating_add(from_node.get(id), rest));
+        });
+    }
+    Resources out;
+    from_node.for_each([&](ResourceId id, int64_t amount) {
+        if (amount > 0 && amount > free(row, id)) out.set(id, base::saturating_subtract(amount, free(row, id)));
+    });
+    return out;
 }
 
 // What the links mean now: they count while the reservation is live on the pod's node and the pod is its owner.
@@ -170,7 +186,7 @@ std::vector<Charge> Ledger::resolve(PodIndex index) const {
     const PodEntry& pod = pods_[index];
     std::vector<Charge> charges;
     if (!pod.linked || pod.row == kNoRow) return charges;
-    for (auto& [uid, amount] : split(index)) {
+    for (auto& [uid, amount] : split(pods_[index].spec->requests, pods_[index].linked->links)) {
         const ReservationIndex found = find_reservation(uid);
         if (found == kNone || !reservations_[found].live || reservations_[found].row != pod.row) continue;
         if (owns(index, *reservations_[found].object)) charges.push_back({found, std::move(amount)});
@@ -181,7 +197,7 @@ std::vector<Charge> Ledger::resolve(PodIndex index) const {
 Resources Ledger::drawn(PodIndex index, ReservationIndex from) const {
     Resources sum;
     if (!pods_[index].linked) return sum;
-    for (const auto& [uid, amount] : split(index)) {
+    for (const auto& [uid, amount] : split(pods_[index].spec->requests, pods_[index].linked->links)) {
         if (uid == reservations_[from].object->meta.uid) sum.add(amount);
     }
     return sum;
@@ -275,7 +291,8 @@ void Ledger::file(ReservationIndex index) {
     ReservationEntry& entry = reservations_[index];
     const auto& object = *entry.object;
     const bool open = entry.live && entry.row != kNoRow && !entry.waiting && object.fault.empty() &&
-                      !object.unschedulable && !object.meta.deleted && !entry.spent && (!object.allocate_once || entry.owners.empty());
+                      !object.unschedulable && !object.meta.deleted && !entry.spent &&
+                      (!object.allocate_once || entry.owners.empty());
     if (open == entry.filed) return;
     entry.filed = open;
     if (open) {

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "base/base64.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/yaml.h"
 

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "base/json.h"
 #include "model/annotation.h"
 #include "model/pod_resources.h"
 #include "model/reservation.h"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/json.h"
 #include "base/json_view.h"
 #include "model/reservation.h"
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/json.h"
 #include "model/allocated.h"
 #include "model/times.h"
 

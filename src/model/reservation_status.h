@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "model/reservation.h"
 
 namespace berth::model {

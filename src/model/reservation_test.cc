@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/json.h"
 #include "base/json_view.h"
 #include "model/allocated.h"
 #include "model/reservation_affinity.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "model/reservation.h"
 
 namespace berth::model {

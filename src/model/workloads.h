@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/json_view.h"
+#include "base/json_fwd.h"
 #include "base/result.h"
 #include "model/labels.h"
 #include "model/selector.h"

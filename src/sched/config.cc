@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "model/reader.h"
 #include "model/times.h"
 #include "sched/profiles.h"
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/json.h"
+#include "model/reader.h"
 #include "model/times.h"
 #include "sched/profile_args.h"
 

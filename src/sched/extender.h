@@ -9,7 +9,10 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "model/pod.h"
-#include "model/reader.h"
+
+namespace berth::model {
+class Reader;
+}
 
 // Services that decide along with the scheduler, asked over HTTP by whoever carries plans out. Names and bodies are
 // kube-scheduler's (k8s.io/kube-scheduler/extender/v1).

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "model/read_selectors.h"
+#include "model/reader.h"
 
 namespace berth::sched {
 namespace {

@@ -5,8 +5,11 @@
 #include <string_view>
 
 #include "base/clock.h"
-#include "model/reader.h"
 #include "sched/plugins/registry.h"
+
+namespace berth::model {
+class Reader;
+}
 
 // The arguments of plugins in a profile's pluginConfig.
 namespace berth::sched {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "model/reader.h"
+
 namespace berth::sched {
 namespace {
 

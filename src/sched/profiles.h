@@ -3,9 +3,12 @@
 #include <string>
 #include <vector>
 
-#include "model/reader.h"
 #include "sched/plugin.h"
 #include "sched/profile_args.h"
+
+namespace berth::model {
+class Reader;
+}
 
 namespace berth::sched {
 

@@ -1,4 +1,6 @@
 // Preemption with the room held: a reservation stands before anybody goes, and only its pod lands in it.
+#include "base/json.h"
+#include "base/json_view.h"
 #include "sched/test_live.h"
 
 namespace berth::sched {

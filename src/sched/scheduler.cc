@@ -3,7 +3,21 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/node_reservation.h"
+
 namespace berth::sched {
+namespace {
+
+// Whether pods have the same of both: what the kubelet reports less what is kept for others.
+bool same_room(const model::Node& a, const model::Node& b) {
+    const auto same_note = [&](std::string_view key) {
+        return a.meta.annotations.get(key) == b.meta.annotations.get(key);
+    };
+    return a.allocatable == b.allocatable && same_note(model::kNodeReservation) &&
+           same_note(model::kReservationApplied);
+}
+
+}  // namespace
 
 Scheduler::Scheduler(Profiles profiles, SchedulerOptions options)
     : profiles_(std::move(profiles)),
@@ -22,7 +36,7 @@ void Scheduler::put(std::shared_ptr<const model::Node> node, base::Instant now) 
     }
     const std::shared_ptr<const model::Node> old = ledger_.at(row).node;
     ledger_.put(node);
-    if (old->allocatable != node->allocatable) queue_.happened(Change::NodeAllocatable, now);
+    if (!same_room(*old, *node)) queue_.happened(Change::NodeAllocatable, now);
     if (old->meta.labels != node->meta.labels) queue_.happened(Change::NodeLabels, now);
     if (old->taints != node->taints) queue_.happened(Change::NodeTaints, now);
     if (old->unschedulable && !node->unschedulable) queue_.happened(Change::NodeUnschedulable, now);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "base/json_view.h"
 #include "model/reservation_status.h"
 #include "model/room.h"

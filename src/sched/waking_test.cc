@@ -69,6 +69,20 @@ TEST_F(WakingTest, OnlyWhatCouldHelpWakes) {
     EXPECT_TRUE(tries("large")) << "and now and then anyway";
 }
 
+TEST_F(WakingTest, RoomThatIsNoLongerKeptForOthersWakes) {
+    auto made = std::make_shared<model::Node>(*scheduler_.ledger().at(0).node);
+    made->meta.annotations.set(model::kNodeReservation, R"({"resources":{"cpu":"3"}})");
+    scheduler_.put(made, now_);
+    pending("p", 2000, 0);
+    EXPECT_TRUE(tries("p"));
+    later(seconds(20));
+    made = std::make_shared<model::Node>(*made);
+    made->meta.annotations = {};
+    scheduler_.put(made, now_);
+    step();
+    EXPECT_EQ(told(), Lines{"bind p to n1"});
+}
+
 TEST_F(WakingTest, AHopelessPodStarvesNobody) {
     pending("hopeless", 9000, 1000);
     for (int i = 0; i < 4; ++i) {

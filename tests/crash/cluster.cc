@@ -6,6 +6,7 @@
 
 #include "app/carry_out.h"
 #include "base/check.h"
+#include "base/json.h"
 #include "base/json_view.h"
 #include "cli/supporting.h"
 #include "control/reservations.h"
@@ -289,7 +290,8 @@ bool Cluster::settle() {
         if (!outbox_.empty()) continue;
         run_controllers();
         end_pods();
-        const bool same = server_.store().revision() == before && outbox_.empty();
+        const bool same =
+            server_.store().revision() == before && outbox_.empty() && scheduler_->queue_sizes().active == 0;
         before = server_.store().revision();
         quiet = same ? quiet + 1 : 0;
         if (same) later(std::chrono::seconds(11));

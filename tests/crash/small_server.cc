@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/json.h"
 #include "model/kinds/patch.h"
 
 namespace berth::crash {

@@ -1,6 +1,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/json.h"
 #include "model/kinds/defaults.h"
 #include "model/kinds/fields.h"
 #include "model/kinds/table.h"

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/json.h"
 #include "model/kinds/kinds.h"
 
 using namespace berth;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/json.h"
 #include "model/kinds/fields.h"
 
 using namespace berth;

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/json.h"
 #include "base/json_view.h"
 #include "base/yaml.h"
 #include "cli/dump.h"

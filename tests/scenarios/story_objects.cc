@@ -3,6 +3,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "base/json.h"
 #include "story_table.h"
 
 namespace berth::scenarios {

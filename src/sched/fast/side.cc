@@ -116,9 +116,7 @@ bool Side::claims(const model::Pod& pod, const Ledger& ledger) const {
 }
 
 bool may_match(const model::Pod& pod, const Ledger& ledger) {
-    bool any = false;
-    ledger.owner_index().candidates(model::identity_of(pod), [&](ledger::ReservationIndex) { any = true; });
-    return any;
+    return ledger.owner_index().any(model::identity_of(pod));
 }
 
 bool named_by_reservation(const model::Pod& pod, const Ledger& ledger) {
