@@ -99,6 +99,16 @@ TEST_F(BindGuardTest, OnlyTheReservationsThatThePodNamesPayForIt) {
     const auto refused = bind("web", 2, kLink);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().message, "reservation \"r\" and node \"n1\" have too little left for it: cpu");
+    const auto twice = bind("web", 2,
+                            R"({"scheduling.koordinator.sh/reservation-allocated":"{\"uid\":\"r-uid\"}",)"
+                            R"("berth.dev/reservation-draws":"[{\"uid\":\"r-uid\"}]"})");
+    ASSERT_FALSE(twice);
+    EXPECT_NE(twice.error().message.find("twice"), std::string::npos) << twice.error().message;
+    const auto foreign = bind("web", 2,
+                              R"({"scheduling.koordinator.sh/reservation-allocated":"{\"uid\":\"r-uid\"}",)"
+                              R"("berth.dev/reservation-draws":"[{\"name\":\"z\",\"uid\":\"z-uid\"}]"})");
+    ASSERT_FALSE(foreign);
+    EXPECT_NE(foreign.error().message.find("\"z\""), std::string::npos) << foreign.error().message;
     const auto headless = bind("web", 2, R"({"berth.dev/reservation-draws":"[{\"uid\":\"s-uid\"}]"})");
     ASSERT_FALSE(headless);
     EXPECT_NE(headless.error().message.find("without"), std::string::npos) << headless.error().message;

@@ -31,12 +31,14 @@ Status BindRules::judge_bind(const model::Pod& pod, const ledger::Ledger& ledger
     const sched::Ask ask = sched::ask_for(pod, ledger);
     const ledger::Row row = ledger.row_of(pod.node);
     const sched::Credit* credit = row == ledger::kNoRow ? nullptr : ask.credit(row);
-    const auto wanted = ledger.find_reservation(links->allocated->uid);
-    const bool matched =
-        credit && std::find(credit->matched.begin(), credit->matched.end(), wanted) != credit->matched.end();
-    if (!matched) {
-        return base::conflict(fmt::format("reservation \"{}\" on node \"{}\" is not there for pod \"{}\"",
-                                          links->allocated->name, pod.node, pod.meta.full_name()));
+    std::vector<std::pair<std::string_view, std::string_view>> wanted{{links->allocated->uid, links->allocated->name}};
+    for (const auto& draw : links->draws) wanted.emplace_back(draw.uid, draw.name);
+    for (const auto& [uid, name] : wanted) {
+        const auto index = ledger.find_reservation(uid);
+        if (credit && std::find(credit->matched.begin(), credit->matched.end(), index) != credit->matched.end())
+            continue;
+        return base::conflict(fmt::format("reservation \"{}\" on node \"{}\" is not there for pod \"{}\"", name,
+                                          pod.node, pod.meta.full_name()));
     }
     TRY(judge_room(ask, pod.node, ledger));
     // Others that it matches may have enough; what counts is what the pod says it takes.

@@ -46,6 +46,12 @@ link::Request condition_request(const control::ConditionWrite& write, base::Time
             "application/strategic-merge-patch+json"};
 }
 
+// A pod that is not bound is nobody's owner, and need not be read unless it carries what only bound ones may.
+bool says_something(const std::string& pod) {
+    const auto mentions = [&](std::string_view key) { return pod.find(key) != std::string::npos; };
+    return mentions("\"nodeName\"") || mentions(model::kReservationAllocated) || mentions(model::kReservationDraws);
+}
+
 }  // namespace
 
 ReservationsRun::ReservationsRun(std::unique_ptr<link::Server> server, base::Duration gc, const base::Clock& clock,
@@ -88,8 +94,7 @@ bool ReservationsRun::turn() {
 
 void ReservationsRun::apply(const std::string& kind, const link::FeedEvent& event) {
     const bool gone = event.type == link::FeedEvent::Type::Gone;
-    // A pod that is not bound is nobody's owner, and need not be read.
-    if (kind == "Pod" && !gone && event.text->find("\"nodeName\"") == std::string::npos) return;
+    if (kind == "Pod" && !gone && !says_something(*event.text)) return;
     thread_local base::JsonParser parser;  // its buffers are large
     const auto view = parser.parse(*event.text);
     if (!view) return base::log_error("Unreadable object", {{"error", view.error()}});

@@ -13,8 +13,9 @@ namespace berth::app {
 namespace {
 
 constexpr base::Duration kIdle = std::chrono::milliseconds(500);
-// A binding that was let through and is not seen by then was not made.
-constexpr base::Duration kAssumed = std::chrono::seconds(30);
+// A binding that was let through is made by then, or never: the API server gives a request a minute.
+constexpr base::Duration kAssumed = std::chrono::seconds(65);
+constexpr base::Duration kReadAgain = std::chrono::seconds(5);
 // The scheduler may have seen the pod before us; the API server waits for five seconds.
 constexpr base::Duration kPatience = std::chrono::seconds(3);
 constexpr base::Duration kBetweenWrites = std::chrono::milliseconds(500);
@@ -60,20 +61,14 @@ WebhookRun::~WebhookRun() {
 void WebhookRun::run() {
     while (true) {
         traffic_.poll([this](const auto& kind, const auto& event) { apply(kind, event); });
-        traffic_.answers([this](Purpose, const Result<link::Reply>& reply) {
-            const bool written = reply && reply->ok();
-            if (!written) {
-                base::log_warning("The webhook's configuration was not written",
-                                  {{"answer", reply ? reply->body.substr(0, 300) : reply.error().message}});
-            }
-            confirmed_ = written ? sent_ : "";
-            next_is_known_ = written && sent_with_next_;
+        traffic_.answers([this](const Sent& sent, const Result<link::Reply>& reply) {
+            sent.pod.empty() ? registered(reply) : take_stored(sent.pod, reply);
         });
         if (traffic_.stopping()) {
             close();
             if (traffic_.under_way() == 0) return;
         } else if (traffic_.synced()) {
-            forget_stale();
+            read_stale();
             recount_held();
             keep_certificate();
             keep_registered();
@@ -137,13 +132,32 @@ void WebhookRun::apply_pod(model::Pod pod) {
     waiting_.insert_or_assign(pod.meta.full_name(), std::move(pod));
 }
 
-void WebhookRun::forget_stale() {
+// What was let through and is not seen is read: our feed may be behind, and its room must not be given twice.
+void WebhookRun::read_stale() {
     const base::Instant now = clock_.now();
-    absl::erase_if(assumed_, [&](const auto& entry) {
-        if (now < entry.second.until) return false;
-        ledger_.remove_pod(entry.first);
-        return true;
-    });
+    for (auto& [uid, assumed] : assumed_) {
+        if (assumed.reading || now < assumed.until) continue;
+        assumed.reading = true;
+        const auto& meta = assumed.pod.meta;
+        traffic_.send({"GET", fmt::format("/api/v1/namespaces/{}/pods/{}", meta.ns, meta.name)}, Sent{uid});
+    }
+}
+
+void WebhookRun::take_stored(const std::string& uid, const Result<link::Reply>& reply) {
+    const auto found = assumed_.find(uid);
+    if (found == assumed_.end()) return;
+    base::JsonParser parser;
+    const auto view = reply && reply->ok() ? parser.parse(reply->body) : Result<JsonView>(base::internal("no answer"));
+    auto pod = view ? model::read_pod(*view) : Result<model::Pod>(view.error());
+    const bool gone = (reply && reply->code == 404) || (pod && pod->meta.uid != uid);
+    if (!gone && !pod) {
+        found->second.reading = false;
+        found->second.until = clock_.now() + kReadAgain;
+        return;
+    }
+    if (gone || pod->node.empty()) ledger_.remove_pod(uid);
+    assumed_.erase(found);
+    if (!gone) apply_pod(std::move(*pod));
 }
 
 void WebhookRun::recount_held() {
@@ -254,6 +268,16 @@ bool WebhookRun::listen(const api::ServingCertificate& certificate) {
     return started.ok();
 }
 
+void WebhookRun::registered(const Result<link::Reply>& reply) {
+    const bool written = reply && reply->ok();
+    if (!written) {
+        base::log_warning("The webhook's configuration was not written",
+                          {{"answer", reply ? reply->body.substr(0, 300) : reply.error().message}});
+    }
+    confirmed_ = written ? sent_ : "";
+    next_is_known_ = written && sent_with_next_;
+}
+
 void WebhookRun::keep_registered() {
     const base::Instant now = clock_.now();
     if (!current_ || traffic_.under_way() > 0 || now < registered_ + kBetweenWrites) return;
@@ -272,7 +296,7 @@ void WebhookRun::keep_registered() {
                                "?fieldManager=berth-controllers&force=true",
                                kWebhookConfiguration),
                    sent_, "application/apply-patch+yaml"},
-                  Purpose::Register);
+                  Sent{});
 }
 
 }  // namespace berth::app

@@ -39,22 +39,27 @@ public:
     bool synced() const { return traffic_.synced(); }
 
 private:
-    enum class Purpose : uint8_t { Register };
+    struct Sent {
+        std::string pod;  // the uid of one that is read back; empty: our configuration was written
+    };
     struct Question {
         std::string body;
         api::Responder responder;
         base::Instant since;
     };
     struct Assumed {
-        base::Instant until;
+        base::Instant until;  // then the stored pod is asked
         model::Pod pod;
+        bool reading = false;
     };
 
     void run();
     void close();
     void apply(const std::string& kind, const link::FeedEvent& event);
     void apply_pod(model::Pod pod);
-    void forget_stale();
+    void read_stale();
+    void take_stored(const std::string& uid, const Result<link::Reply>& reply);
+    void registered(const Result<link::Reply>& reply);
     void recount_held();
     void answer_questions();
     bool try_answer(Question& question);
@@ -64,7 +69,7 @@ private:
     bool listen(const api::ServingCertificate& certificate);
     void keep_registered();
 
-    link::Traffic<Purpose> traffic_;
+    link::Traffic<Sent> traffic_;
     const WebhookOptions options_;
     const base::Clock& clock_;
     const BindRules rules_;

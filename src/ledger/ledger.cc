@@ -70,7 +70,9 @@ Column& Ledger::column_for(ResourceId id) {
         column->allocatable.resize(nodes_.size());
         column->used.resize(nodes_.size());
         for (Row row = 0; row < nodes_.size(); ++row) {
-            if (alive(row)) column->used[row] = recomputed_use(row).get(id);
+            if (!alive(row)) continue;
+            column->used[row] = recomputed_use(row).get(id);
+            if (column->used[row] == INT64_MAX) nodes_[row].saturated = true;
         }
     }
     return *column;

@@ -225,6 +225,7 @@ private:
     // Reservations: see reservations.cc
     ReservationIndex new_reservation();
     void recompute_charged(ReservationIndex index);
+    void reshape(ReservationIndex index, std::shared_ptr<const model::Reservation> next);
     void recompute_ports(Row row);
     bool reserves_ports(Row row) const;
     void hold(ReservationIndex index);

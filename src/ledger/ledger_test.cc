@@ -100,6 +100,50 @@ TEST(Ledger, PodsSeenBeforeTheirNodeAreCountedWhenItComes) {
     EXPECT_EQ(ledger.free(ledger.row_of("late"), model::kCpu), 4000);
 }
 
+std::shared_ptr<const model::Reservation> available_on(const std::string& node, int64_t cpu, uint64_t revision) {
+    auto made = std::make_shared<model::Reservation>();
+    made->meta.name = "r";
+    made->meta.uid = "r-uid";
+    made->meta.revision = revision;
+    made->spec = spec_of(cpu, 1);
+    made->phase = model::ReservationPhase::Available;
+    made->node = node;
+    made->allocatable = Resources{{model::kCpu, 1000}};
+    model::ReservationOwner owner;
+    owner.controller.emplace().name = "set";
+    made->owners.push_back(owner);
+    return made;
+}
+
+TEST(Ledger, AReservationLeavesWithWhatItCameWithAlsoWhenItsTemplateChanges) {
+    Ledger ledger;
+    ledger.put(node_named("a", 4000));
+    ledger.put(available_on("a", 1000, 1));
+    EXPECT_EQ(ledger.scoring_cpu()[0], 1000);
+    ledger.put(available_on("a", 64'000, 2));
+    EXPECT_EQ(ledger.scoring_cpu()[0], 64'000);
+    EXPECT_EQ(ledger.free(0, model::kCpu), 3000) << "what its status says is held";
+    ledger.remove_reservation("r-uid");
+    EXPECT_EQ(ledger.scoring_cpu()[0], 0);
+    EXPECT_EQ(ledger.free(0, model::kCpu), 4000);
+}
+
+TEST(Ledger, APodThatLosesItsControllerIsNoOwnerAnyMore) {
+    Ledger ledger;
+    ledger.put(node_named("a", 4000));
+    ledger.put(available_on("a", 1000, 1));
+    model::Pod pod = pod_of(1, spec_of(600, 1));
+    pod.node = "a";
+    pod.meta.annotations.set(model::kReservationAllocated, R"({"name":"r","uid":"r-uid"})");
+    pod.meta.owners.emplace_back().name = "set";
+    pod.meta.owners.back().controller = true;
+    ledger.put(pod);
+    EXPECT_EQ(ledger.free(0, model::kCpu), 3000);
+    pod.meta.owners.clear();
+    ledger.put(pod);
+    EXPECT_EQ(ledger.free(0, model::kCpu), 2400);
+}
+
 // Amounts up to the end of int64 among ordinary ones; whatever order, the sums are those of the members.
 TEST(Ledger, SumsAreThoseOfTheMembersAfterEveryStep) {
     const uint64_t seed = base::seed_from_system();

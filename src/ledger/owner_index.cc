@@ -23,16 +23,16 @@ uint64_t OwnerIndex::key_of(By by, std::string_view text, std::string_view more)
 }
 
 // Of several labels the one that fewest reservations are filed under so far.
-std::vector<uint64_t> OwnerIndex::label_keys(const model::Selector& selector) const {
-    std::vector<uint64_t> best;
+std::vector<OwnerIndex::Filed> OwnerIndex::label_keys(const model::Selector& selector) const {
+    std::vector<Filed> best;
     size_t fewest = SIZE_MAX;
     for (const auto& requirement : selector.requirements()) {
         if (!demands_values(requirement)) continue;
-        std::vector<uint64_t> keys;
+        std::vector<Filed> keys;
         size_t filed = 0;
         for (const auto& value : requirement.values) {
-            keys.push_back(key_of(By::Label, requirement.key, value));
-            const auto found = filed_.find(keys.back());
+            keys.push_back({key_of(By::Label, requirement.key, value), By::Label});
+            const auto found = filed_.find(keys.back().key);
             if (found != filed_.end()) filed += found->second.size();
         }
         if (filed >= fewest) continue;
@@ -42,41 +42,45 @@ std::vector<uint64_t> OwnerIndex::label_keys(const model::Selector& selector) co
     return best;
 }
 
-std::vector<uint64_t> OwnerIndex::keys_of(const model::ReservationOwner& owner) const {
+std::vector<OwnerIndex::Filed> OwnerIndex::keys_of(const model::ReservationOwner& owner) const {
+    const auto by = [](By what, const std::string& text) { return std::vector{Filed{key_of(what, text), what}}; };
     if (const auto& object = owner.object) {
-        if (!object->uid.empty()) return {key_of(By::ObjectUid, object->uid)};
-        if (!object->name.empty()) return {key_of(By::ObjectName, object->name)};
+        if (!object->uid.empty()) return by(By::ObjectUid, object->uid);
+        if (!object->name.empty()) return by(By::ObjectName, object->name);
     }
     if (const auto& controller = owner.controller) {
-        if (!controller->uid.empty()) return {key_of(By::ControllerUid, controller->uid)};
-        if (!controller->name.empty()) return {key_of(By::ControllerName, controller->name)};
+        if (!controller->uid.empty()) return by(By::ControllerUid, controller->uid);
+        if (!controller->name.empty()) return by(By::ControllerName, controller->name);
     }
-    return owner.labels ? label_keys(*owner.labels) : std::vector<uint64_t>();
+    return owner.labels ? label_keys(*owner.labels) : std::vector<Filed>();
 }
 
 void OwnerIndex::add(Index index, const std::vector<model::ReservationOwner>& owners) {
-    std::vector<uint64_t> keys;
+    std::vector<Filed> keys;
     bool unfiled = false;
     for (const auto& owner : owners) {
-        const std::vector<uint64_t> more = keys_of(owner);
+        const std::vector<Filed> more = keys_of(owner);
         unfiled = unfiled || more.empty();
         keys.insert(keys.end(), more.begin(), more.end());
     }
-    if (unfiled) keys = {kUnfiled};
+    if (unfiled) keys = {Filed{}};
     std::sort(keys.begin(), keys.end());
-    keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-    std::vector<Filed> filed;
-    for (const uint64_t key : keys) {
-        filed.push_back({key, static_cast<uint32_t>(drawer(key).size())});
-        drawer(key).push_back(index);
+    const auto same = [](const Filed& a, const Filed& b) { return a.key == b.key; };
+    keys.erase(std::unique(keys.begin(), keys.end(), same), keys.end());
+    for (Filed& filed : keys) {
+        std::vector<Index>& all = drawer(filed.key);
+        filed.place = static_cast<uint32_t>(all.size());
+        all.push_back(index);
+        ++filed_by_[static_cast<size_t>(filed.by)];
     }
-    CHECK(keys_.emplace(index, std::move(filed)).second);
+    CHECK(keys_.emplace(index, std::move(keys)).second);
 }
 
 void OwnerIndex::remove(Index index) {
     const auto found = keys_.find(index);
     CHECK(found != keys_.end());
-    for (const auto& [key, place] : found->second) {
+    for (const auto& [key, by, place] : found->second) {
+        --filed_by_[static_cast<size_t>(by)];
         std::vector<Index>& all = drawer(key);
         const Index last = all.back();
         all[place] = last;

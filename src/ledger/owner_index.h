@@ -2,6 +2,8 @@
 
 #include <absl/container/flat_hash_map.h>
 
+#include <array>
+#include <compare>
 #include <cstdint>
 #include <vector>
 
@@ -21,6 +23,8 @@ public:
 
     // Whether there is one that may match.
     bool any(const model::PodIdentity& pod) const;
+    // Whether any is for one pod, by its name or uid, as far as the index knows.
+    bool names_pods() const { return !unfiled_.empty() || has(By::ObjectUid) || has(By::ObjectName); }
     // Calls f(index) for every reservation that may match; one with several clauses may come more than once.
     template <class F>
     void candidates(const model::PodIdentity& pod, F f) const {
@@ -35,28 +39,33 @@ public:
 
 private:
     // A key is a hash: what collides is only tried in vain.
-    enum class By : uint64_t { ObjectUid = 1, ObjectName, ControllerUid, ControllerName, Label };
+    enum class By : uint8_t { Nothing, ObjectUid, ObjectName, ControllerUid, ControllerName, Label };
+    struct Filed {
+        uint64_t key = kUnfiled;
+        By by = By::Nothing;
+        uint32_t place = 0;  // in its drawer
+        auto operator<=>(const Filed&) const = default;
+    };
     static uint64_t key_of(By by, std::string_view text, std::string_view more = {});
-    std::vector<uint64_t> keys_of(const model::ReservationOwner& owner) const;
-    std::vector<uint64_t> label_keys(const model::Selector& selector) const;
+    std::vector<Filed> keys_of(const model::ReservationOwner& owner) const;
+    std::vector<Filed> label_keys(const model::Selector& selector) const;
+    std::vector<Index>& drawer(uint64_t key) { return key == kUnfiled ? unfiled_ : filed_[key]; }
+    bool has(By by) const { return filed_by_[static_cast<size_t>(by)] > 0; }
+    // Only what some reservation is filed by is worth a look.
     template <class F>
-    static void each_key(const model::PodIdentity& pod, F f) {
-        f(key_of(By::ObjectUid, pod.uid));
-        f(key_of(By::ObjectName, pod.name));
+    void each_key(const model::PodIdentity& pod, F f) const {
+        if (has(By::ObjectUid)) f(key_of(By::ObjectUid, pod.uid));
+        if (has(By::ObjectName)) f(key_of(By::ObjectName, pod.name));
         for (const auto& owner : *pod.owners) {
-            f(key_of(By::ControllerUid, owner.uid));
-            f(key_of(By::ControllerName, owner.name));
+            if (has(By::ControllerUid)) f(key_of(By::ControllerUid, owner.uid));
+            if (has(By::ControllerName)) f(key_of(By::ControllerName, owner.name));
         }
+        if (!has(By::Label)) return;
         for (const auto& [key, value] : *pod.labels) f(key_of(By::Label, key, value));
     }
 
-    struct Filed {
-        uint64_t key = 0;
-        uint32_t place = 0;  // in its drawer
-    };
-    std::vector<Index>& drawer(uint64_t key) { return key == kUnfiled ? unfiled_ : filed_[key]; }
-
     static constexpr uint64_t kUnfiled = 0;
+    std::array<size_t, 6> filed_by_{};
     absl::flat_hash_map<uint64_t, std::vector<Index>> filed_;
     std::vector<Index> unfiled_;
     absl::flat_hash_map<Index, std::vector<Filed>> keys_;  // where each is filed

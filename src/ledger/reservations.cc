@@ -222,8 +222,9 @@ void Ledger::relink(const std::string& uid) {
 void Ledger::see_links(PodIndex index, const model::Pod& pod) {
     auto linked = read_linked(pod);
     const auto& known = pods_[index].linked;
-    const bool same =
-        linked && known ? linked->links == known->links && linked->fault == known->fault : linked == known;
+    const bool same = linked && known ? linked->links == known->links && linked->fault == known->fault &&
+                                            linked->owners == known->owners
+                                      : linked == known;
     if (!same) {
         NodeEntry* node = pods_[index].row == kNoRow ? nullptr : &nodes_[pods_[index].row];
         if (node && known && !known->fault.empty()) --node->unreadable;
@@ -352,9 +353,7 @@ void Ledger::put(std::shared_ptr<const model::Reservation> reservation) {
         owner_index_.remove(index);
         entry.filed = false;
     }
-    const bool ports = entry.row != kNoRow && entry.object->spec->ports != reservation->spec->ports;
-    entry.object = std::move(reservation);
-    if (ports) recompute_ports(entry.row);
+    reshape(index, std::move(reservation));
     const auto& object = *entry.object;
     if (object.meta.revision > entry.finished_at) entry.finished = false;
     strand(index, false);
@@ -370,6 +369,24 @@ void Ledger::put(std::shared_ptr<const model::Reservation> reservation) {
     relink(object.meta.uid);
     refresh(index);
     if (entry.row != kNoRow) changes_.touch(entry.row);  // who may draw from it may have changed
+}
+
+// What it holds by its spec leaves the row with the old one, and comes back with the new one.
+void Ledger::reshape(ReservationIndex index, std::shared_ptr<const model::Reservation> next) {
+    ReservationEntry& entry = reservations_[index];
+    if (entry.row == kNoRow || *entry.object->spec == *next->spec) {
+        entry.object = std::move(next);
+        return;
+    }
+    change_sums(entry, -1);
+    volumes_.leave({true, index}, entry.row);
+    terms_->hide(index);
+    entry.object = std::move(next);
+    change_sums(entry, 1);
+    settle_sums(entry.row);
+    volumes_.enter({true, index}, entry.row, entry.object->spec);
+    show_near(index);
+    recompute_ports(entry.row);
 }
 
 void Ledger::remove_reservation(std::string_view uid) {

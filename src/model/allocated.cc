@@ -1,6 +1,9 @@
 #include "model/allocated.h"
 
+#include <fmt/format.h>
+
 #include <map>
+#include <set>
 
 #include "base/json.h"
 #include "model/annotation.h"
@@ -33,6 +36,13 @@ Result<Links> read_links(const Labels& annotations) {
                                        read_resource_list(item["resources"])});
             });
         }));
+    }
+    std::set<std::string_view> named;
+    if (links.allocated) named.insert(links.allocated->uid);
+    for (const auto& draw : links.draws) {
+        if (named.insert(draw.uid).second) continue;
+        return base::invalid(
+            fmt::format("annotation \"{}\": names the reservation with uid \"{}\" twice", kReservationDraws, draw.uid));
     }
     return links;
 }

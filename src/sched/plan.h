@@ -74,7 +74,8 @@ struct KeepVolume {
     std::string volume, uid;
     uint64_t revision = 0;
     model::ClaimRef claim;
-    bool ours = true;  // nobody had named the claim before
+    bool ours = true;     // nobody had named the claim before
+    uint64_t serial = 0;  // of the try
 };
 
 // A volume shall be made for a claim of the pod, for this node.
@@ -83,6 +84,7 @@ struct SelectNode {
     model::ClaimRef claim;
     uint64_t revision = 0;
     std::string node;
+    uint64_t serial = 0;  // of the try
 };
 
 // A question to an extender; its answer comes back with Scheduler::answered().

@@ -1,7 +1,6 @@
 #include "sched/queue.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/check.h"
 
@@ -39,8 +38,8 @@ constexpr std::array kCures{
                                                  Change::PodLabels, Change::Reservation})},
     Cure{"InterPodAffinity", kNodeShape | bits({Change::PodRemoved, Change::PodBound, Change::PodLabels,
                                                 Change::Reservation, Change::Namespace})},
-    Cure{"Reservation", bits({Change::Reservation, Change::NodeAdded, Change::NodeAllocatable, Change::PodRemoved,
-                              Change::PodLabels})},
+    Cure{"Reservation", bits({Change::Reservation, Change::NodeAdded, Change::NodeAllocatable, Change::NodeLabels,
+                              Change::PodRemoved, Change::PodLabels})},
 };
 
 }  // namespace
@@ -72,10 +71,6 @@ void Queue::leave(Item& item) {
             --gated_;
             break;
         case Where::InFlight:
-            if (--in_flight_ == 0) {
-                recent_base_ += recent_.size();
-                recent_.clear();
-            }
             break;
     }
 }
@@ -135,9 +130,8 @@ std::optional<std::string> Queue::pop(base::Instant now) {
     Item& item = items_.find(active_.begin()->key)->second;
     leave(item);
     item.where = Where::InFlight;
-    ++in_flight_;
     ++item.attempts;
-    item.popped_at_change = recent_base_ + recent_.size();
+    item.popped_at_change = changes_;
     return item.entry.key;
 }
 
@@ -161,9 +155,10 @@ void Queue::unschedulable(std::string_view key, const std::vector<std::string_vi
     Item& item = found->second;
     item.cured_by = plugins.empty() ? static_cast<uint32_t>(Change::Everything) : 0;
     for (const auto plugin : plugins) item.cured_by |= cures(plugin);
-    const auto since = recent_.begin() + static_cast<ptrdiff_t>(item.popped_at_change - recent_base_);
-    const bool already = item.where == Where::InFlight &&
-                         std::any_of(since, recent_.end(), [&](uint32_t change) { return change & item.cured_by; });
+    bool already = false;
+    for (size_t bit = 0; bit < last_.size() && item.where == Where::InFlight; ++bit) {
+        already = already || ((item.cured_by >> bit & 1) != 0 && last_[bit] > item.popped_at_change);
+    }
     leave(item);
     item.backoff_until = now + backoff_after(item.attempts);
     if (already) return back_off(item, now);
@@ -174,7 +169,10 @@ void Queue::unschedulable(std::string_view key, const std::vector<std::string_vi
 
 void Queue::happened(Change change, base::Instant now) {
     const auto bit = static_cast<uint32_t>(change);
-    if (in_flight_ > 0) recent_.push_back(bit);
+    ++changes_;
+    for (size_t i = 0; i < last_.size(); ++i) {
+        if (bit >> i & 1) last_[i] = changes_;
+    }
     std::vector<std::string> woken;
     for (const auto& [parked_at, key] : parked_) {
         if (items_.find(key)->second.cured_by & bit) woken.push_back(key);

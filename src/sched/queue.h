@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -110,9 +111,8 @@ private:
     std::set<Timed> parked_;  // by the time they went to sleep
     size_t gated_ = 0;
     uint64_t arrivals_ = 0;
-    std::vector<uint32_t> recent_;  // changes while something is in flight, oldest first
-    uint64_t recent_base_ = 0;
-    size_t in_flight_ = 0;
+    uint64_t changes_ = 0;
+    std::array<uint64_t, 32> last_{};  // by the bit of a Change: the number of the last one
 };
 
 }  // namespace berth::sched

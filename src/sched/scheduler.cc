@@ -8,6 +8,8 @@
 namespace berth::sched {
 namespace {
 
+constexpr base::Duration kReadAgain = std::chrono::seconds(1);
+
 // Whether pods have the same of both: what the kubelet reports less what is kept for others.
 bool same_room(const model::Node& a, const model::Node& b) {
     const auto same_note = [&](std::string_view key) {
@@ -75,8 +77,15 @@ void Scheduler::put_bound(const model::Pod& pod, base::Instant now) {
     evictions_.forget(uid);
     rooms_.pod_moved(uid);
     if (pod.meta.deleted) evictions_.seen(uid);
+    // It may leave another node, or room on its own, to others.
+    const auto known = ledger_.find_pod(uid);
+    const bool changed =
+        known != ledger::kNone && (ledger_.node_of(known) != pod.node || *ledger_.pod(known).spec != *pod.spec);
     ledger_.put(pod);
     queue_.happened(Change::PodBound, now);
+    if (!changed) return;
+    queue_.happened(Change::PodRemoved, now);
+    queue_.happened(Change::PodLabels, now);
 }
 
 // A nomination of ours stands until it is written; an object that says something new is believed.
@@ -153,6 +162,11 @@ std::vector<Plan> Scheduler::step(base::Instant now, base::Time wall, size_t mos
     std::vector<Plan> plans;
     judge_rooms(now, plans);
     settle_volumes(now, plans);
+    std::erase_if(reads_, [&](const auto& read) {
+        if (read.first > now) return false;
+        plans.emplace_back(read.second);
+        return true;
+    });
     for (size_t i = 0; i < most; ++i) {
         const auto key = queue_.pop(now);
         if (!key) break;
@@ -163,9 +177,12 @@ std::vector<Plan> Scheduler::step(base::Instant now, base::Time wall, size_t mos
 
 std::optional<base::Instant> Scheduler::next_wake() const {
     std::optional<base::Instant> next = queue_.next_wake();
-    for (const auto& other : {rooms_.next_wake(), volume_binds_.next_wake()}) {
+    const auto sooner = [&](const std::optional<base::Instant>& other) {
         if (other && (!next || *other < *next)) next = other;
-    }
+    };
+    sooner(rooms_.next_wake());
+    sooner(volume_binds_.next_wake());
+    for (const auto& [at, read] : reads_) sooner(at);
     return next;
 }
 
@@ -210,23 +227,44 @@ std::vector<Plan> Scheduler::went(const EvictPod& evict, Outcome outcome, base::
     return {};
 }
 
+// Done: put() or a removal has brought what is stored. Still pending there: the write did not happen.
+std::vector<Plan> Scheduler::read_back(const ReadBack& read, Outcome outcome, base::Instant now) {
+    if (outcome != Outcome::Done) {
+        reads_.emplace_back(now + kReadAgain, read);
+        return {};
+    }
+    if (pods_.contains(read.uid) || reservations_.contains(read.uid)) {
+        forget(read.uid, now);
+        return {};
+    }
+    return read.what == ReadBack::What::Reservation ? placed_room(read.uid) : std::vector<Plan>();
+}
+
+std::vector<Plan> Scheduler::wrote(const WriteReservation& write, Outcome outcome, base::Instant now) {
+    if (outcome == Outcome::Done) return write.placed ? placed_room(write.uid) : std::vector<Plan>();
+    if (write.placed && outcome == Outcome::Unknown) {
+        return {ReadBack{ReadBack::What::Reservation, write.uid, "", write.name}};
+    }
+    // Why it waits has not been told.
+    if (const auto pending = reservations_.find(write.uid); pending != reservations_.end())
+        pending->second.told.clear();
+    if (write.placed) {
+        forget(write.uid, now);
+    } else {
+        queue_.failed(write.uid, now);
+    }
+    return {};
+}
+
 std::vector<Plan> Scheduler::outcome(const Plan& plan, Outcome outcome, base::Instant now) {
     if (const auto* bind = std::get_if<BindPod>(&plan)) {
         if (outcome == Outcome::Refused) forget(bind->uid, now);
         if (outcome == Outcome::Unknown) return {ReadBack{ReadBack::What::Pod, bind->uid, bind->ns, bind->name}};
     }
-    if (const auto* read = std::get_if<ReadBack>(&plan)) {
-        // Done: put() or a removal has brought what is stored. Still pending there: the write did not happen.
-        if (outcome != Outcome::Done) return {plan};
-        if (pods_.contains(read->uid) || reservations_.contains(read->uid)) {
-            forget(read->uid, now);
-        } else if (read->what == ReadBack::What::Reservation) {
-            return placed_room(read->uid);
-        }
-    }
+    if (const auto* read = std::get_if<ReadBack>(&plan)) return read_back(*read, outcome, now);
     if (const auto* evict = std::get_if<EvictPod>(&plan)) return went(*evict, outcome, now);
-    if (const auto* keep = std::get_if<KeepVolume>(&plan)) volume_written(keep->pod, outcome, now);
-    if (const auto* select = std::get_if<SelectNode>(&plan)) volume_written(select->pod, outcome, now);
+    if (const auto* keep = std::get_if<KeepVolume>(&plan)) volume_written(keep->pod, keep->serial, outcome, now);
+    if (const auto* select = std::get_if<SelectNode>(&plan)) volume_written(select->pod, select->serial, outcome, now);
     if (const auto* hold = std::get_if<HoldRoom>(&plan)) return asked(*hold, outcome, now);
     if (const auto* drop = std::get_if<DropRoom>(&plan); drop && outcome == Outcome::Unknown) {
         rooms_.look_again(drop->uid, now + std::chrono::seconds(1));
@@ -234,11 +272,7 @@ std::vector<Plan> Scheduler::outcome(const Plan& plan, Outcome outcome, base::In
     if (const auto* refuse = std::get_if<RefusePod>(&plan); refuse && outcome != Outcome::Done) {
         if (const auto pending = pods_.find(refuse->uid); pending != pods_.end()) pending->second.told.clear();
     }
-    if (const auto* write = std::get_if<WriteReservation>(&plan); write && write->placed) {
-        if (outcome == Outcome::Done) return placed_room(write->uid);
-        if (outcome == Outcome::Unknown) return {ReadBack{ReadBack::What::Reservation, write->uid, "", write->name}};
-        forget(write->uid, now);
-    }
+    if (const auto* write = std::get_if<WriteReservation>(&plan)) return wrote(*write, outcome, now);
     return {};
 }
 

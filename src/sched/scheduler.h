@@ -143,9 +143,11 @@ private:
     bool bind_volumes_first(const Ask& ask, Row row, const BindPod& bind, base::Instant now, std::vector<Plan>& plans);
     void settle_volumes(base::Instant now, std::vector<Plan>& plans);
     void give_back_volumes(std::string_view pod);
-    void volume_written(std::string_view pod, Outcome outcome, base::Instant now);
+    void volume_written(std::string_view pod, uint64_t serial, Outcome outcome, base::Instant now);
     // What came of plans
     std::vector<Plan> went(const EvictPod& evict, Outcome outcome, base::Instant now);
+    std::vector<Plan> read_back(const ReadBack& read, Outcome outcome, base::Instant now);
+    std::vector<Plan> wrote(const WriteReservation& write, Outcome outcome, base::Instant now);
     void retry(std::string_view uid, base::Instant now);
     void forget(std::string_view uid, base::Instant now);
 
@@ -158,8 +160,9 @@ private:
     Evictions evictions_;
     Rooms rooms_;
     VolumeBinds volume_binds_;
-    std::map<std::string, Consultation> consultations_;  // by the pod's uid
-    std::map<std::string, VictimsAsked> victims_asked_;  // the same
+    std::vector<std::pair<base::Instant, ReadBack>> reads_;  // that failed, and when to try again
+    std::map<std::string, Consultation> consultations_;      // by the pod's uid
+    std::map<std::string, VictimsAsked> victims_asked_;      // the same
     uint64_t questions_ = 0;
     CostMemory costs_;
     base::StringMap<PendingPod> pods_;  // by uid; pending and ours, also while a bind is under way

@@ -45,7 +45,7 @@ void Scheduler::bind(const Ask& ask, Row row, std::vector<ledger::Charge> charge
     bind.extender = binder_for(*pod.spec, !charges.empty());
     if (!bind_volumes_first(ask, row, bind, now, plans)) plans.emplace_back(std::move(bind));
     ledger_.assume(pod, row, std::move(charges));
-    nominated_.remove(pod.meta.uid);
+    end_nomination(pod.meta.uid, now);
 }
 
 // kNoRow: the plain way has to answer. It does so where a nominated pod, or a nomination, makes a difference.
@@ -128,7 +128,7 @@ std::vector<Plan> Scheduler::take_room(const Ask& ask, const std::string& node, 
     for (const auto& loser : nominated_.behind(ask, node)) {
         plans.emplace_back(ClearNomination{loser->meta.uid, loser->meta.ns, loser->meta.name});
         nominated_.remove(loser->meta.uid);
-        queue_.add({loser->meta.uid, loser->spec->priority, loser->meta.created}, false, now);
+        queue_.add({loser->meta.uid, loser->spec->priority, loser->meta.created}, !loser->gates.empty(), now);
     }
     const auto kept = std::make_shared<const model::Pod>(pod);
     nominated_.put(kept, node);

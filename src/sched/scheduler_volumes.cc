@@ -34,9 +34,10 @@ void Scheduler::give_back_volumes(std::string_view pod) {
     if (const auto waiting = volume_binds_.take(pod)) ledger_.volumes().give_back(waiting->steps);
 }
 
-// Whether a refused write took effect does not matter: the pod is decided anew from what is stored.
-void Scheduler::volume_written(std::string_view pod, Outcome outcome, base::Instant now) {
-    if (!volume_binds_.contains(pod)) return;
+// Whether a refused write took effect does not matter: the pod is decided anew from what is stored. Answers of an
+// earlier try may come late.
+void Scheduler::volume_written(std::string_view pod, uint64_t serial, Outcome outcome, base::Instant now) {
+    if (!volume_binds_.awaits(pod, serial)) return;
     if (outcome == Outcome::Done) return volume_binds_.answered(pod);
     forget(pod, now);
 }

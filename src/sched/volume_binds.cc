@@ -14,19 +14,19 @@ std::string full_name(const model::ClaimRef& claim) {
 std::vector<Plan> VolumeBinds::begin(BindPod bind, ledger::VolumeSteps steps, const ledger::Volumes& volumes,
                                      base::Instant deadline) {
     std::vector<Plan> plans;
-    Waiting waiting{std::move(bind), std::move(steps), {}, 0, deadline};
+    Waiting waiting{std::move(bind), std::move(steps), {}, 0, deadline, ++tries_};
     for (const auto& step : waiting.steps.prebindings) {
         const auto volume = volumes.volumes().seen(step.volume);
         if (!volume || (volume->claim && volume->claim->uid == step.claim.uid)) continue;
         plans.emplace_back(KeepVolume{waiting.bind.uid, step.volume, volume->meta.uid, volume->meta.revision,
-                                      step.claim, !volume->claim});
+                                      step.claim, !volume->claim, waiting.serial});
     }
     for (const auto& ref : waiting.steps.provisionings) {
         const auto claim = volumes.claims().seen(full_name(ref));
         if (!claim) continue;
         waiting.revisions[full_name(ref)] = claim->meta.revision;
         if (claim->selected_node == waiting.steps.node) continue;
-        plans.emplace_back(SelectNode{waiting.bind.uid, ref, claim->meta.revision, waiting.steps.node});
+        plans.emplace_back(SelectNode{waiting.bind.uid, ref, claim->meta.revision, waiting.steps.node, waiting.serial});
     }
     waiting.unanswered = plans.size();
     const std::string uid = waiting.bind.uid;
@@ -40,6 +40,11 @@ void VolumeBinds::answered(std::string_view pod) {
     if (found == waiting_.end()) return;
     --found->second.unanswered;
     look_ = true;
+}
+
+bool VolumeBinds::awaits(std::string_view pod, uint64_t serial) const {
+    const auto found = waiting_.find(std::string(pod));
+    return found != waiting_.end() && found->second.serial == serial;
 }
 
 std::optional<VolumeBinds::Waiting> VolumeBinds::take(std::string_view pod) {

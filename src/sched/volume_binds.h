@@ -22,15 +22,17 @@ public:
         std::map<std::string, uint64_t> revisions;  // of the claims, by full name, when their node was chosen
         size_t unanswered = 0;                      // writes under way
         base::Instant deadline;
+        uint64_t serial = 0;
     };
     enum class State : uint8_t { Waits, Bound, Failed };
 
     // Remembers the pod and gives what has to be written first.
     std::vector<Plan> begin(BindPod bind, ledger::VolumeSteps steps, const ledger::Volumes& volumes,
                             base::Instant deadline);
-    // One write was carried out.
+    // One write of this try was carried out.
     void answered(std::string_view pod);
-    bool contains(std::string_view pod) const { return waiting_.contains(std::string(pod)); }
+    // Whether the pod still waits for this try.
+    bool awaits(std::string_view pod, uint64_t serial) const;
     std::optional<Waiting> take(std::string_view pod);
 
     // Something about volumes changed, or may have.
@@ -42,6 +44,7 @@ public:
 private:
     static State state_of(const Waiting& waiting, const ledger::Volumes& volumes);
     std::map<std::string, Waiting> waiting_;
+    uint64_t tries_ = 0;
     bool look_ = false;
 };
 

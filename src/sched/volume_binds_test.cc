@@ -171,6 +171,27 @@ TEST_F(VolumeBindsTest, AnUnknownWriteIsDecidedAnewFromWhatIsStored) {
     EXPECT_EQ(told(), Lines{"bind p to n1"});
 }
 
+TEST_F(VolumeBindsTest, AnswersOfAnEarlierTryDoNotCount) {
+    claim("c", "late");
+    claim("d", "late");
+    pod_with("p", {"c", "d"});
+    step();
+    EXPECT_EQ(told(), (Lines{"select n1 for c", "select n1 for d"}));
+    const std::vector<Plan> first = std::exchange(answered_, {});
+    scheduler_.outcome(first[0], Outcome::Refused, now_);
+    later(std::chrono::seconds(2));
+    step();
+    EXPECT_EQ(told().size(), 2u);
+    scheduler_.outcome(first[1], Outcome::Done, now_);
+    done();
+    for (const auto* name : {"c", "d"}) {
+        claims_[name].selected_node = "n1";
+        bind_claim(name, std::string("made-") + name);
+    }
+    step();
+    EXPECT_EQ(told(), Lines{"bind p to n1"});
+}
+
 TEST_F(VolumeBindsTest, AProvisionerMayTakeTheNodeBack) {
     claim("c", "late");
     pod_with("p", {"c"});

@@ -69,6 +69,37 @@ TEST_F(WakingTest, OnlyWhatCouldHelpWakes) {
     EXPECT_TRUE(tries("large")) << "and now and then anyway";
 }
 
+TEST_F(WakingTest, ABoundPodThatShrinksWakes) {
+    bound("other", 4000, 0, "n1");
+    pending("p", 2000, 0);
+    EXPECT_TRUE(tries("p"));
+    later(seconds(20));
+    bound("other", 1000, 0, "n1");
+    step();
+    EXPECT_EQ(told(), Lines{"bind p to n1"});
+}
+
+TEST_F(WakingTest, WhyAReservationWaitsIsToldUntilItIsWritten) {
+    model::Reservation made;
+    made.meta.name = made.meta.uid = "r";
+    auto spec = std::make_shared<model::PodSpec>();
+    spec->requests = model::Resources{{model::kCpu, 9000}, {model::kPods, 1}};
+    made.spec = spec;
+    reserved(made);
+    for (const auto outcome : {Outcome::Refused, Outcome::Unknown}) {
+        step();
+        EXPECT_EQ(told().size(), 1u);
+        answer(outcome);
+        later(seconds(10));
+    }
+    step();
+    EXPECT_EQ(told().size(), 1u);
+    done();
+    later(seconds(10));
+    step();
+    EXPECT_EQ(told(), Lines{});
+}
+
 TEST_F(WakingTest, RoomThatIsNoLongerKeptForOthersWakes) {
     auto made = std::make_shared<model::Node>(*scheduler_.ledger().at(0).node);
     made->meta.annotations.set(model::kNodeReservation, R"({"resources":{"cpu":"3"}})");

@@ -122,6 +122,7 @@ bool may_match(const model::Pod& pod, const Ledger& ledger) {
 bool named_by_reservation(const model::Pod& pod, const Ledger& ledger) {
     static const model::Labels kNoLabels;
     static const std::vector<model::OwnerRef> kNoOwners;
+    if (!ledger.owner_index().names_pods()) return false;
     bool named = false;
     ledger.owner_index().candidates({pod.meta.ns, pod.meta.name, pod.meta.uid, &kNoLabels, &kNoOwners},
                                     [&](ledger::ReservationIndex index) {
