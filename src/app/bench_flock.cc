@@ -83,6 +83,7 @@ Result<BenchFlock> BenchFlock::connect(uint16_t port, const std::string& pki, si
     SSL_CTX_use_PrivateKey_file(wires->context, (pki + "/admin.key").c_str(), SSL_FILETYPE_PEM);
     SSL_CTX_set_verify(wires->context, SSL_VERIFY_PEER, nullptr);
     SSL_CTX_set_mode(wires->context, SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_read_ahead(wires->context, 1);  // a record is read at once, not its head and then its body
     wires->epoll = ::epoll_create1(EPOLL_CLOEXEC);
     for (size_t i = 0; i < count; ++i) {
         auto wire = std::make_unique<Wire>();
@@ -120,10 +121,13 @@ Status BenchFlock::poll(int milliseconds, const Take& f) {
         Wire& wire = *wires_->all[connection];
         std::array<char, 16384> block;
         int n = 0;
-        while ((n = SSL_read(wire.ssl, block.data(), static_cast<int>(block.size()))) > 0) {
-            wire.text.append(block.data(), static_cast<size_t>(n));
+        do {
+            n = SSL_read(wire.ssl, block.data(), static_cast<int>(block.size()));
+            if (n > 0) wire.text.append(block.data(), static_cast<size_t>(n));
+        } while (n > 0 && SSL_has_pending(wire.ssl));  // what is left in the socket, epoll tells of again
+        if (n <= 0 && SSL_get_error(wire.ssl, n) != SSL_ERROR_WANT_READ) {
+            return base::internal("the server closed a connection");
         }
-        if (SSL_get_error(wire.ssl, n) != SSL_ERROR_WANT_READ) return base::internal("the server closed a connection");
         if (!wire.text.empty()) TRY(f(connection, wire.text));
     }
     return {};
