@@ -65,5 +65,11 @@ TEST(Json, Paths) {
     EXPECT_EQ(to_text(*find(value, {"spec"})), R"({"deep":{"k":1}})");
 }
 
+TEST(JsonView, NothingIsNoJson) {
+    JsonParser parser;
+    EXPECT_FALSE(parser.parse(std::string_view()));
+    EXPECT_FALSE(parser.parse(" "));
+}
+
 }  // namespace
 }  // namespace berth::base

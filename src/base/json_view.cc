@@ -15,6 +15,7 @@ Result<JsonView> JsonParser::parse(std::string_view text) {
 }
 
 Result<JsonView> JsonParser::parse_as_is(std::string_view text) {
+    if (text.empty()) return bad_request("invalid JSON: there is nothing");
     if (parser_.max_depth() != kMaxJsonDepth || parser_.capacity() < text.size()) {
         if (parser_.allocate(std::max<size_t>(text.size(), 4096), kMaxJsonDepth))
             return internal("out of memory for JSON");
