@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <atomic>
 #include <cstdlib>
 
@@ -11,8 +10,8 @@
 #include "app/server.h"
 #include "base/log.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "link/leadership.h"
-#include "model/times.h"
 
 namespace berth::app {
 namespace {
@@ -99,48 +98,24 @@ private:
 
 }  // namespace
 
-void add_duration_flag(CLI::App& app, const std::string& name, base::Duration& value, const std::string& help) {
-    app.add_option_function<std::string>(
-        name,
-        [&value, name](const std::string& text) {
-            const auto duration = model::parse_duration(text);
-            if (!duration || *duration < base::Duration::zero()) {
-                throw CLI::ValidationError(name, fmt::format("\"{}\" is no duration such as 24h", text));
-            }
-            value = *duration;
-        },
-        fmt::format("{} (default {})", help, model::duration_text(value)));
-}
-
-void add_attached_flags(CLI::App& app, AttachedOptions& options) {
-    app.add_option("--kubeconfig", options.access.kubeconfig,
-                   "the server and who we are; default $KUBECONFIG, then a pod's service account, then ~/.kube/config");
-    app.add_option("--context", options.access.context, "a context of the kubeconfig instead of its current one");
-    app.add_option("--max-requests-in-flight", options.remote.in_flight, "requests at once, watches apart")
-        ->capture_default_str()
-        ->check(CLI::Range(1, 10'000));
-    app.add_flag("--leader-elect", options.leader_elect, "of several such processes only the holder of the lease acts");
-    add_duration_flag(app, "--leader-elect-lease-duration", options.times.lease,
-                      "how long others wait after they saw the last renewal");
-    add_duration_flag(app, "--leader-elect-renew-deadline", options.times.deadline,
-                      "a leader that could not renew for so long ends");
-    add_duration_flag(app, "--leader-elect-retry-period", options.times.retry, "the time between tries");
-    app.add_option("--leader-elect-resource-name", options.lease_name, "the Lease")->capture_default_str();
-    app.add_option("--leader-elect-resource-namespace", options.lease_namespace, "its namespace")
-        ->capture_default_str();
-    app.add_option("--metrics-bind-address", options.bind_address,
-                   "HOST:PORT of /healthz, /livez, /readyz and /metrics, without TLS; 0 is nowhere")
-        ->capture_default_str();
-}
-
-std::optional<int> parse_words(CLI::App& app, std::vector<std::string> words) {
-    std::reverse(words.begin(), words.end());
-    try {
-        app.parse(std::move(words));
-    } catch (const CLI::ParseError& error) {
-        return app.exit(error) == 0 ? cli::kDone : cli::kWrongUsage;
-    }
-    return std::nullopt;
+void add_attached_flags(cli::CommandLine& line, AttachedOptions& options) {
+    line.option("--kubeconfig", options.access.kubeconfig,
+                "the server and who we are; default $KUBECONFIG, then a pod's service account, then ~/.kube/config");
+    line.option("--context", options.access.context, "a context of the kubeconfig instead of its current one");
+    line.option("--max-requests-in-flight", options.remote.in_flight, "requests at once, watches apart")
+        .show_default()
+        .within(1, 10'000);
+    line.flag("--leader-elect", options.leader_elect, "of several such processes only the holder of the lease acts");
+    line.duration("--leader-elect-lease-duration", options.times.lease,
+                  "how long others wait after they saw the last renewal");
+    line.duration("--leader-elect-renew-deadline", options.times.deadline,
+                  "a leader that could not renew for so long ends");
+    line.duration("--leader-elect-retry-period", options.times.retry, "the time between tries");
+    line.option("--leader-elect-resource-name", options.lease_name, "the Lease").show_default();
+    line.option("--leader-elect-resource-namespace", options.lease_namespace, "its namespace").show_default();
+    line.option("--metrics-bind-address", options.bind_address,
+                "HOST:PORT of /healthz, /livez, /readyz and /metrics, without TLS; 0 is nowhere")
+        .show_default();
 }
 
 int run_attached(const std::string& command, AttachedOptions options, const StartComponent& start) {

@@ -8,12 +8,9 @@
 
 #include "app/component.h"
 #include "base/metrics.h"
+#include "cli/command_line.h"
 #include "link/connect.h"
 #include "link/election.h"
-
-namespace CLI {
-class App;
-}
 
 namespace berth::app {
 
@@ -28,12 +25,7 @@ struct AttachedOptions {
     std::string bind_address;  // of health and metrics; "0" is nowhere
 };
 
-// A flag such as 24h or 500ms; never negative.
-void add_duration_flag(CLI::App& app, const std::string& name, base::Duration& value, const std::string& help);
-void add_attached_flags(CLI::App& app, AttachedOptions& options);
-
-// Parses the words of a command; an exit code when there is nothing more to do.
-std::optional<int> parse_words(CLI::App& app, std::vector<std::string> words);
+void add_attached_flags(cli::CommandLine& line, AttachedOptions& options);
 
 using StartComponent =
     std::function<std::unique_ptr<Component>(std::unique_ptr<link::Server> server, base::Metrics& metrics)>;

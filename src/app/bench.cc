@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <cstdio>
 
@@ -10,6 +9,7 @@
 #include "app/commands.h"
 #include "base/json.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 
 namespace berth::app {
 namespace {
@@ -74,27 +74,23 @@ int run_workload(const std::string& name, const cli::BenchOptions& options, bool
 }  // namespace
 
 int bench(std::vector<std::string> words) {
-    CLI::App flags("Measures one workload in this process.", "berth bench");
+    cli::CommandLine line("Measures one workload in this process.", "berth bench");
     cli::BenchOptions options;
     std::string name;
     std::string output = "table";
     bool list = false;
-    flags.add_option("workload", name, "which one");
-    flags.add_flag("--list", list, "name the workloads");
-    flags.add_option("--nodes", options.nodes, "nodes in the cluster");
-    flags.add_option("--pods", options.pods, "pods (or objects) measured");
-    flags.add_option("--initial", options.initial, "pods there before");
-    flags.add_option("--classes", options.classes, "distinct pod specs");
-    flags.add_option("--mode", options.mode, "core, embedded or kubernetes");
-    flags.add_option("--variant", options.variant, "variant of the workload");
-    flags.add_option("--seed", options.seed, "seed of everything random");
-    flags.add_option("--data-dir", options.data_dir, "where durable workloads write");
-    flags.add_option("-o,--output", output, "table or json")->check(CLI::IsMember({"table", "json"}));
-    try {
-        flags.parse(std::vector<std::string>(words.rbegin(), words.rend()));
-    } catch (const CLI::ParseError& error) {
-        return flags.exit(error) == 0 ? cli::kDone : cli::kWrongUsage;
-    }
+    line.option("workload", name, "which one");
+    line.flag("--list", list, "name the workloads");
+    line.option("--nodes", options.nodes, "nodes in the cluster");
+    line.option("--pods", options.pods, "pods (or objects) measured");
+    line.option("--initial", options.initial, "pods there before");
+    line.option("--classes", options.classes, "distinct pod specs");
+    line.option("--mode", options.mode, "core, embedded or kubernetes");
+    line.option("--variant", options.variant, "variant of the workload");
+    line.option("--seed", options.seed, "seed of everything random");
+    line.option("--data-dir", options.data_dir, "where durable workloads write");
+    line.option("-o,--output", output, "table or json").one_of({"table", "json"});
+    if (const auto code = line.parse(std::move(words))) return *code;
     if (list) {
         print_names();
         return cli::kDone;

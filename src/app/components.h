@@ -6,10 +6,7 @@
 
 #include "app/component.h"
 #include "app/server.h"
-
-namespace CLI {
-class App;
-}
+#include "cli/command_line.h"
 
 namespace berth::app {
 
@@ -31,6 +28,6 @@ struct UpOptions {
 // server. Returns when every simulated node is Ready. The one place where components join.
 Result<std::vector<std::unique_ptr<Component>>> start_components(Server& server, const UpOptions& options);
 
-void add_server_flags(CLI::App& app, ServerOptions& options);
+void add_server_flags(cli::CommandLine& line, ServerOptions& options);
 
 }  // namespace berth::app

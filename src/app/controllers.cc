@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <optional>
 
 #include "app/attached.h"
@@ -9,6 +8,7 @@
 #include "app/webhook_run.h"
 #include "base/log.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 
 namespace berth::app {
 namespace {
@@ -24,17 +24,16 @@ struct WebhookDoor {
     std::function<Result<std::unique_ptr<link::Server>>()> connect;
 };
 
-void add_webhook_flags(CLI::App& app, WebhookFlags& flags) {
-    app.add_option(
-        "--binding-webhook", flags.address,
-        "HOST:PORT to serve a webhook at that refuses bindings into reserved room; the API server must reach "
-        "it there");
-    app.add_option("--binding-webhook-trusts", flags.options.trusted,
-                   "users whose bindings need no check: Berth's schedulers")
-        ->delimiter(',')
-        ->capture_default_str();
-    add_duration_flag(app, "--binding-webhook-certificate-life", flags.options.certificate_life,
-                      "how long its certificate is good; it is renewed after two thirds");
+void add_webhook_flags(cli::CommandLine& line, WebhookFlags& flags) {
+    line.option("--binding-webhook", flags.address,
+                "HOST:PORT to serve a webhook at that refuses bindings into reserved room; the API server must reach "
+                "it there");
+    line.option("--binding-webhook-trusts", flags.options.trusted,
+                "users whose bindings need no check: Berth's schedulers")
+        .separated_by(',')
+        .show_default();
+    line.duration("--binding-webhook-certificate-life", flags.options.certificate_life,
+                  "how long its certificate is good; it is renewed after two thirds");
 }
 
 Result<std::optional<WebhookDoor>> open_webhook(const WebhookFlags& flags, const AttachedOptions& attached) {
@@ -69,17 +68,18 @@ private:
 }  // namespace
 
 int controllers(std::vector<std::string> words) {
-    CLI::App app("The reservations' life cycle against any Kubernetes API server, which brings the other controllers.",
-                 "berth controllers");
+    cli::CommandLine line(
+        "The reservations' life cycle against any Kubernetes API server, which brings the other controllers.",
+        "berth controllers");
     AttachedOptions options;
     options.lease_name = "berth-controllers";
     options.bind_address = "127.0.0.1:10257";
-    add_attached_flags(app, options);
+    add_attached_flags(line, options);
     base::Duration gc = std::chrono::hours(24);
-    add_duration_flag(app, "--reservation-gc", gc, "how long final reservations are kept");
+    line.duration("--reservation-gc", gc, "how long final reservations are kept");
     WebhookFlags webhook;
-    add_webhook_flags(app, webhook);
-    if (const auto code = parse_words(app, std::move(words))) return *code;
+    add_webhook_flags(line, webhook);
+    if (const auto code = line.parse(std::move(words))) return *code;
     const auto door = open_webhook(webhook, options);
     if (!door) {
         fmt::print(stderr, "berth controllers: {}\n", door.error().message);

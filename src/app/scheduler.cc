@@ -1,12 +1,11 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
 #include "app/attached.h"
 #include "app/commands.h"
 #include "app/scheduler_config.h"
 #include "app/scheduler_run.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 
 namespace berth::app {
 namespace {
@@ -18,12 +17,12 @@ struct SchedulerFlags {
 };
 
 std::optional<int> parse(const std::vector<std::string>& words, SchedulerFlags& flags) {
-    CLI::App app("The scheduler against any Kubernetes API server.", "berth scheduler");
-    add_attached_flags(app, flags.attached);
-    app.add_option("--scheduler-name", flags.names, "spec.schedulerName to serve, may be repeated (default berth)")
-        ->delimiter(',');
-    app.add_option("--config", flags.config, "a KubeSchedulerConfiguration; flags win over what it says");
-    return parse_words(app, words);
+    cli::CommandLine line("The scheduler against any Kubernetes API server.", "berth scheduler");
+    add_attached_flags(line, flags.attached);
+    line.option("--scheduler-name", flags.names, "spec.schedulerName to serve, may be repeated (default berth)")
+        .separated_by(',');
+    line.option("--config", flags.config, "a KubeSchedulerConfiguration; flags win over what it says");
+    return line.parse(words);
 }
 
 }  // namespace

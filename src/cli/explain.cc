@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
 #include "base/clock.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/dump.h"
 #include "cli/explanation.h"
 #include "cli/live.h"
@@ -40,20 +39,16 @@ Result<Explanation> answer(const Flags& flags) {
 
 int explain(std::vector<std::string> words) {
     Flags flags;
-    CLI::App app("Says why a pod or reservation is where it is, or what keeps it from every node.", "berth explain");
-    app.add_option("kind", flags.kind, "pod or reservation")
-        ->required()
-        ->check(CLI::IsMember({"pod", "pods", "po", "reservation", "reservations"}));
-    app.add_option("name", flags.name, "its name")->required();
-    add_server_flags(app, flags.server);
-    app.add_option("-f,--filename", flags.files, "explain from files instead of a live server; - is standard input");
-    app.add_option("-o,--output", flags.output, "table or json")->check(CLI::IsMember({"table", "json"}));
-    std::reverse(words.begin(), words.end());
-    try {
-        app.parse(words);
-    } catch (const CLI::ParseError& error) {
-        return app.exit(error) == 0 ? kDone : kWrongUsage;
-    }
+    CommandLine line("Says why a pod or reservation is where it is, or what keeps it from every node.",
+                     "berth explain");
+    line.option("kind", flags.kind, "pod or reservation")
+        .required()
+        .one_of({"pod", "pods", "po", "reservation", "reservations"});
+    line.option("name", flags.name, "its name").required();
+    add_server_flags(line, flags.server);
+    line.option("-f,--filename", flags.files, "explain from files instead of a live server; - is standard input");
+    line.option("-o,--output", flags.output, "table or json").one_of({"table", "json"});
+    if (const auto code = line.parse(std::move(words))) return *code;
     const auto said = answer(flags);
     if (!said) {
         fmt::print(stderr, "berth: {}\n", said.error().message);

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
+#include "cli/command_line.h"
 #include "link/connect.h"
 
 namespace berth::cli {
@@ -64,10 +63,10 @@ Status list_into(link::Server& server, const Listed& listed, World& world) {
 
 }  // namespace
 
-void add_server_flags(CLI::App& app, ServerFlags& flags) {
-    app.add_option("--kubeconfig", flags.access.kubeconfig, "which server; default: $KUBECONFIG, then ~/.kube/config");
-    app.add_option("--context", flags.access.context, "of the kubeconfig; default: its current one");
-    app.add_option("-n,--namespace", flags.ns, "default: the context's");
+void add_server_flags(CommandLine& line, ServerFlags& flags) {
+    line.option("--kubeconfig", flags.access.kubeconfig, "which server; default: $KUBECONFIG, then ~/.kube/config");
+    line.option("--context", flags.access.context, "of the kubeconfig; default: its current one");
+    line.option("-n,--namespace", flags.ns, "default: the context's");
 }
 
 Result<Connection> open_connection(const ServerFlags& flags) {

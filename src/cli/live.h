@@ -5,13 +5,10 @@
 #include <vector>
 
 #include "base/json.h"
+#include "cli/command_line.h"
 #include "cli/world.h"
 #include "link/kubeconfig.h"
 #include "link/server.h"
-
-namespace CLI {
-class App;
-}
 
 namespace berth::cli {
 
@@ -20,7 +17,7 @@ struct ServerFlags {
     link::AccessOptions access;
     std::string ns;
 };
-void add_server_flags(CLI::App& app, ServerFlags& flags);
+void add_server_flags(CommandLine& line, ServerFlags& flags);
 
 struct Connection {
     std::unique_ptr<link::Server> server;

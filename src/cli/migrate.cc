@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/live.h"
 #include "cli/until.h"
 #include "model/reservation.h"
@@ -194,21 +193,16 @@ Result<Json> migration_of(const Json& pod, int ttl_s) {
 
 int migrate(std::vector<std::string> words) {
     Flags flags;
-    CLI::App app(
+    CommandLine line(
         "Moves a pod: holds room for its replacement on another node, evicts it, and sees the replacement land there.",
         "berth migrate");
-    app.add_option("kind", flags.kind, "pod")->required()->check(CLI::IsMember({"pod", "pods", "po"}));
-    app.add_option("name", flags.name, "its name")->required();
-    add_server_flags(app, flags.server);
-    app.add_option("--timeout", flags.timeout_s, "seconds to wait for room, and then for the replacement")
-        ->check(CLI::Range(1, 86400));
-    app.add_flag("--dry-run", flags.dry_run, "say whether the pod may be moved, change nothing");
-    std::reverse(words.begin(), words.end());
-    try {
-        app.parse(words);
-    } catch (const CLI::ParseError& error) {
-        return app.exit(error) == 0 ? kDone : kWrongUsage;
-    }
+    line.option("kind", flags.kind, "pod").required().one_of({"pod", "pods", "po"});
+    line.option("name", flags.name, "its name").required();
+    add_server_flags(line, flags.server);
+    line.option("--timeout", flags.timeout_s, "seconds to wait for room, and then for the replacement")
+        .within(1, 86400);
+    line.flag("--dry-run", flags.dry_run, "say whether the pod may be moved, change nothing");
+    if (const auto code = line.parse(std::move(words))) return *code;
     if (const auto done = run(flags); !done) {
         fmt::print(stderr, "berth: {}\n", done.error().message);
         return kFailed;

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <set>
 
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/live.h"
 #include "cli/until.h"
 #include "model/quantity.h"
@@ -203,37 +203,30 @@ Result<std::vector<Json>> reservations_for(const ReserveFlags& flags, const std:
 int reserve(std::vector<std::string> words) {
     Flags flags;
     auto& wanted = flags.reserve;
-    CLI::App app("Makes reservations: room on nodes that only their owners may use.", "berth reserve");
-    app.add_option("name", wanted.name,
-                   "of the reservation; a number or a node's name follows it when there are several")
-        ->required();
-    app.add_option("-r,--resource", wanted.resources, "what to hold, e.g. -r cpu=4 -r memory=8Gi")->take_all();
-    app.add_option("--owner", wanted.owner_labels, "KEY=VALUE: pods with all of these labels may use it")->take_all();
-    app.add_option("--owner-pod", wanted.owner_pod, "NAMESPACE/NAME: that pod may use it");
-    app.add_option("--owner-controller", wanted.owner_controller, "KIND/NAMESPACE/NAME: its pods may use it");
-    app.add_flag("--reusable", wanted.reusable, "for many owners, one after the other or side by side");
-    app.add_option("--policy", wanted.policy, "Aligned or Restricted")->check(CLI::IsMember({"Aligned", "Restricted"}));
-    app.add_option("--ttl", wanted.ttl, "how long it lasts, e.g. 30m; 0: for ever; default 24h");
-    app.add_option("--expires", wanted.expires, "when it ends, RFC 3339");
-    app.add_flag("--pre-allocate", wanted.pre_allocation, "on a full node wait for room instead of going on searching");
-    app.add_option("--label", wanted.labels, "KEY=VALUE of the reservation itself")->take_all();
-    app.add_option("--node", wanted.node, "on this node");
-    app.add_option("--node-selector", wanted.node_selector, "KEY=VALUE: on nodes with these labels")->take_all();
-    app.add_option("--count", wanted.count, "how many");
-    app.add_flag("--per-node", flags.per_node, "one on every node");
-    app.add_option("-l,--nodes", flags.nodes, "with --per-node: only nodes that match this selector");
-    app.add_flag("--dry-run", flags.dry_run, "let the server check them, store nothing");
-    app.add_option("-o,--output", flags.output, "json: print them instead of creating them")
-        ->check(CLI::IsMember({"json"}));
-    app.add_flag("--wait", flags.wait, "until each has a place");
-    app.add_option("--timeout", flags.timeout_s, "seconds to wait")->check(CLI::Range(1, 86400));
-    add_server_flags(app, flags.server);
-    std::reverse(words.begin(), words.end());
-    try {
-        app.parse(words);
-    } catch (const CLI::ParseError& error) {
-        return app.exit(error) == 0 ? kDone : kWrongUsage;
-    }
+    CommandLine line("Makes reservations: room on nodes that only their owners may use.", "berth reserve");
+    line.option("name", wanted.name, "of the reservation; a number or a node's name follows it when there are several")
+        .required();
+    line.option("-r,--resource", wanted.resources, "what to hold, e.g. -r cpu=4 -r memory=8Gi");
+    line.option("--owner", wanted.owner_labels, "KEY=VALUE: pods with all of these labels may use it");
+    line.option("--owner-pod", wanted.owner_pod, "NAMESPACE/NAME: that pod may use it");
+    line.option("--owner-controller", wanted.owner_controller, "KIND/NAMESPACE/NAME: its pods may use it");
+    line.flag("--reusable", wanted.reusable, "for many owners, one after the other or side by side");
+    line.option("--policy", wanted.policy, "Aligned or Restricted").one_of({"Aligned", "Restricted"});
+    line.option("--ttl", wanted.ttl, "how long it lasts, e.g. 30m; 0: for ever; default 24h");
+    line.option("--expires", wanted.expires, "when it ends, RFC 3339");
+    line.flag("--pre-allocate", wanted.pre_allocation, "on a full node wait for room instead of going on searching");
+    line.option("--label", wanted.labels, "KEY=VALUE of the reservation itself");
+    line.option("--node", wanted.node, "on this node");
+    line.option("--node-selector", wanted.node_selector, "KEY=VALUE: on nodes with these labels");
+    line.option("--count", wanted.count, "how many");
+    line.flag("--per-node", flags.per_node, "one on every node");
+    line.option("-l,--nodes", flags.nodes, "with --per-node: only nodes that match this selector");
+    line.flag("--dry-run", flags.dry_run, "let the server check them, store nothing");
+    line.option("-o,--output", flags.output, "json: print them instead of creating them").one_of({"json"});
+    line.flag("--wait", flags.wait, "until each has a place");
+    line.option("--timeout", flags.timeout_s, "seconds to wait").within(1, 86400);
+    add_server_flags(line, flags.server);
+    if (const auto code = line.parse(std::move(words))) return *code;
     if (const auto done = run(flags); !done) {
         fmt::print(stderr, "berth: {}\n", done.error().message);
         return kFailed;

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <set>
 
 #include "base/clock.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/config_file.h"
 #include "cli/dump.h"
 #include "cli/text_table.h"
@@ -148,22 +148,17 @@ std::string whatif_table(const std::vector<Outcome>& outcomes, const std::vector
 
 int whatif(std::vector<std::string> words) {
     Flags flags;
-    CLI::App app("Schedules what is pending in a dump of a cluster, offline, and says what happened and why.",
-                 "berth whatif");
-    app.add_option("-f,--filename", flags.files,
-                   "YAML or JSON files with nodes, pods, reservations...; - is standard input")
-        ->required();
-    app.add_option("-o,--output", flags.output, "table or json")->check(CLI::IsMember({"table", "json"}));
-    app.add_option("--now", flags.now, "the time to decide at, RFC 3339; default: now");
-    app.add_option("--config", flags.config, "a KubeSchedulerConfiguration, in place of the default profile");
-    app.add_flag("--scores", flags.scores, "also print the score of every feasible node");
-    app.add_flag("--no-preemption", flags.no_preemption, "evict nobody for a pod of higher priority");
-    std::reverse(words.begin(), words.end());
-    try {
-        app.parse(words);
-    } catch (const CLI::ParseError& error) {
-        return app.exit(error) == 0 ? kDone : kWrongUsage;
-    }
+    CommandLine line("Schedules what is pending in a dump of a cluster, offline, and says what happened and why.",
+                     "berth whatif");
+    line.option("-f,--filename", flags.files,
+                "YAML or JSON files with nodes, pods, reservations...; - is standard input")
+        .required();
+    line.option("-o,--output", flags.output, "table or json").one_of({"table", "json"});
+    line.option("--now", flags.now, "the time to decide at, RFC 3339; default: now");
+    line.option("--config", flags.config, "a KubeSchedulerConfiguration, in place of the default profile");
+    line.flag("--scores", flags.scores, "also print the score of every feasible node");
+    line.flag("--no-preemption", flags.no_preemption, "evict nobody for a pod of higher priority");
+    if (const auto code = line.parse(std::move(words))) return *code;
     const auto now = time_of(flags);
     if (!now) return fail(now.error());
     World world(*now);

@@ -45,6 +45,28 @@ std::pair<int64_t, int64_t> scoring_of(const ReservationEntry& reservation, cons
 
 // ---- nodes
 
+Ledger::Ledger() : terms_(std::make_unique<Terms>()) {}
+
+Ledger::~Ledger() = default;
+
+Ledger::Ledger(Ledger&&) noexcept = default;
+
+Ledger& Ledger::operator=(Ledger&&) noexcept = default;
+
+void Ledger::put(model::Namespace space) { terms_->put(std::move(space)); }
+
+void Ledger::remove_namespace(std::string_view name) { terms_->remove_namespace(name); }
+
+void Ledger::put(model::Workload workload) { workloads_.put(std::move(workload)); }
+
+void Ledger::remove_workload(model::WorkloadKind kind, std::string_view ns, std::string_view name) {
+    workloads_.remove(kind, ns, name);
+}
+
+std::shared_ptr<const model::PodSpec> Ledger::intern(const std::shared_ptr<const model::PodSpec>& spec) {
+    return specs_.intern(spec);
+}
+
 Row Ledger::new_row() {
     if (!free_rows_.empty()) {
         const Row row = free_rows_.back();

@@ -108,6 +108,11 @@ struct NodeEntry {
 // and every sum can be recomputed from its members (see recomputed()). Owned by one thread.
 class Ledger {
 public:
+    Ledger();
+    ~Ledger();
+    Ledger(Ledger&&) noexcept;
+    Ledger& operator=(Ledger&&) noexcept;
+
     // --- events, in any order, repeated or late; keyed by uid, so a new object with an old name is a new object
     void put(std::shared_ptr<const model::Node> node);
     void remove_node(std::string_view name);
@@ -116,12 +121,10 @@ public:
     void remove_pod(std::string_view uid);
     void put(std::shared_ptr<const model::Reservation> reservation);
     void remove_reservation(std::string_view uid);
-    void put(model::Namespace space) { terms_->put(std::move(space)); }
-    void remove_namespace(std::string_view name) { terms_->remove_namespace(name); }
-    void put(model::Workload workload) { workloads_.put(std::move(workload)); }
-    void remove_workload(model::WorkloadKind kind, std::string_view ns, std::string_view name) {
-        workloads_.remove(kind, ns, name);
-    }
+    void put(model::Namespace space);
+    void remove_namespace(std::string_view name);
+    void put(model::Workload workload);
+    void remove_workload(model::WorkloadKind kind, std::string_view ns, std::string_view name);
 
     // --- holds made by decisions
     // Places a pod now; it stays until put() sees it bound, or until it is given back.
@@ -164,9 +167,7 @@ public:
     // Where the pod is bound, known or not.
     std::string_view node_of(PodIndex index) const;
     // The one spec that stands for all equal ones here. A pod that asks with it is recognised without being compared.
-    std::shared_ptr<const model::PodSpec> intern(const std::shared_ptr<const model::PodSpec>& spec) {
-        return specs_.intern(spec);
-    }
+    std::shared_ptr<const model::PodSpec> intern(const std::shared_ptr<const model::PodSpec>& spec);
     const ReservationEntry& reservation(ReservationIndex index) const { return reservations_[index]; }
     ReservationIndex find_reservation(std::string_view uid) const;
     const base::StringMap<ReservationIndex>& reservations() const { return reservation_by_uid_; }
@@ -262,7 +263,7 @@ private:
     Volumes volumes_;
     Budgets budgets_;
     Changes changes_;
-    std::unique_ptr<Terms> terms_ = std::make_unique<Terms>();
+    std::unique_ptr<Terms> terms_;
     Workloads workloads_;
     Priorities priorities_;
 

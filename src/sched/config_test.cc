@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "base/json_view.h"
 #include "base/yaml.h"
-#include "sched/test_live.h"
+#include "sched/live_test.h"
 
 namespace berth::sched {
 namespace {

@@ -1,6 +1,6 @@
 #include "sched/extender.h"
 
-#include "sched/test_live.h"
+#include "sched/live_test.h"
 
 namespace berth::sched {
 namespace {

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "base/random.h"
-#include "sched/test_table.h"
+#include "sched/table_test.h"
 
 namespace berth::sched {
 namespace {

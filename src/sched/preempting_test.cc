@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "sched/test_live.h"
+#include "sched/live_test.h"
 
 namespace berth::sched {
 namespace {

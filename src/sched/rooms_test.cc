@@ -1,7 +1,8 @@
 // Preemption with the room held: a reservation stands before anybody goes, and only its pod lands in it.
 #include "base/json.h"
 #include "base/json_view.h"
-#include "sched/test_live.h"
+#include "model/room.h"
+#include "sched/live_test.h"
 
 namespace berth::sched {
 namespace {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/node_reservation.h"
+#include "sched/fast/decider.h"
 
 namespace berth::sched {
 namespace {
@@ -25,8 +26,10 @@ Scheduler::Scheduler(Profiles profiles, SchedulerOptions options)
     : profiles_(std::move(profiles)),
       options_(std::move(options)),
       queue_({options_.first_backoff, options_.longest_backoff}) {
-    for (const auto& [name, profile] : profiles_) deciders_.try_emplace(name, profile);
+    for (const auto& [name, profile] : profiles_) deciders_.emplace(name, std::make_unique<fast::Decider>(profile));
 }
+
+Scheduler::~Scheduler() = default;
 
 // ---- events
 

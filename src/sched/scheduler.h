@@ -12,13 +12,16 @@
 #include "sched/cycle.h"
 #include "sched/evictions.h"
 #include "sched/extender.h"
-#include "sched/fast/decider.h"
 #include "sched/plan.h"
 #include "sched/queue.h"
 #include "sched/rooms.h"
 #include "sched/volume_binds.h"
 
 namespace berth::sched {
+
+namespace fast {
+class Decider;
+}
 
 struct SchedulerCounts {
     std::map<std::string, uint64_t, std::less<>> unschedulable;  // decisions that found no node, by profile
@@ -39,6 +42,9 @@ public:
     // By spec.schedulerName; reservations go by "", the first profile.
     using Profiles = std::map<std::string, Profile, std::less<>>;
     explicit Scheduler(Profiles profiles, SchedulerOptions options = {});
+    ~Scheduler();
+    Scheduler(const Scheduler&) = delete;
+    Scheduler& operator=(const Scheduler&) = delete;
 
     // --- events, in any order
     void put(std::shared_ptr<const model::Node> node, base::Instant now);
@@ -153,7 +159,7 @@ private:
 
     Profiles profiles_;
     SchedulerOptions options_;
-    std::map<std::string, fast::Decider, std::less<>> deciders_;  // by the profile's name
+    std::map<std::string, std::unique_ptr<fast::Decider>, std::less<>> deciders_;  // by the profile's name
     ledger::Ledger ledger_;
     Queue queue_;
     Nominated nominated_;  // pending pods of ours, none of them assumed

@@ -6,6 +6,7 @@
 #include "model/reservation_status.h"
 #include "sched/credit.h"
 #include "sched/draw.h"
+#include "sched/fast/decider.h"
 #include "sched/preempt.h"
 #include "sched/scheduler.h"
 
@@ -52,7 +53,7 @@ void Scheduler::bind(const Ask& ask, Row row, std::vector<ledger::Charge> charge
 Row Scheduler::choose_fast(const model::Pod& pod, const Profile& profile) {
     if (!pod.nominated_node.empty()) return ledger::kNoRow;
     if (!nominated_.empty() && yields(ask_for(pod, ledger_), ledger_, profile, nominated_)) return ledger::kNoRow;
-    return deciders_.find(pod.spec->scheduler_name)->second.choose(pod, ledger_);
+    return deciders_.find(pod.spec->scheduler_name)->second->choose(pod, ledger_);
 }
 
 void Scheduler::decide_for(PendingPod& pending, base::Instant now, std::vector<Plan>& plans) {
@@ -62,7 +63,7 @@ void Scheduler::decide_for(PendingPod& pending, base::Instant now, std::vector<P
     if (!consulted) {
         if (const Row row = choose_fast(pod, profile); row != ledger::kNoRow) {
             const Ask there = ask_on(pod, ledger_, row);
-            if (!deciders_.find(pod.spec->scheduler_name)->second.credit()) return bind(there, row, {}, {}, now, plans);
+            if (!deciders_.find(pod.spec->scheduler_name)->second->credit()) return bind(there, row, {}, {}, now, plans);
             auto charges = charges_on(there, ledger_, row);
             const auto annotations = annotations_for(charges, ledger_);
             return bind(there, row, std::move(charges), annotations, now, plans);
@@ -168,7 +169,7 @@ void Scheduler::decide_for(PendingReservation& pending, base::Instant now, base:
     // It takes the place of its pod's nomination.
     const std::string_view room_for = our_room(object);
     nominated_.remove(room_for);
-    const Row found = nominated_.empty() ? deciders_.begin()->second.choose(object, ledger_) : ledger::kNoRow;
+    const Row found = nominated_.empty() ? deciders_.begin()->second->choose(object, ledger_) : ledger::kNoRow;
     const Decision decision = found != ledger::kNoRow
                                   ? decision_for(found)
                                   : decide_reservation(object, ledger_, profiles_.begin()->second, nominated_);

@@ -1,6 +1,6 @@
 // Pods with unbound claims, decided by the live scheduler: volumes first, then the bind.
 #include "base/yaml.h"
-#include "sched/test_live.h"
+#include "sched/live_test.h"
 
 namespace berth::sched {
 namespace {

@@ -1,6 +1,6 @@
 // When the live scheduler tries again: gates, backoff, hints; and pods whose specs are long.
-#include "sched/test_live.h"
-#include "sched/test_table.h"
+#include "sched/live_test.h"
+#include "sched/table_test.h"
 
 namespace berth::sched {
 namespace {

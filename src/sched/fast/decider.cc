@@ -29,6 +29,10 @@ bool worth_replaying(uint64_t changed, size_t rows) {
 
 }  // namespace
 
+Decider::Decider(const Profile& profile) : profile_(profile), terms_(terms_of(profile)) {}
+
+Decider::~Decider() = default;
+
 Row Decider::choose(const model::Pod& pod, const Ledger& ledger) {
     credit_ = true;
     if (const auto rows = named_rows(*pod.spec, ledger)) {

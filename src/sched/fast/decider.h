@@ -21,7 +21,10 @@ namespace berth::sched::fast {
 // Memory is bounded: the classes used least recently are forgotten.
 class Decider {
 public:
-    explicit Decider(const Profile& profile) : profile_(profile), terms_(terms_of(profile)) {}
+    explicit Decider(const Profile& profile);
+    ~Decider();
+    Decider(const Decider&) = delete;
+    Decider& operator=(const Decider&) = delete;
 
     // Always equals decide(ask, ledger, profile).chosen for the pod's or the reservation's ask.
     Row choose(const model::Pod& pod, const Ledger& ledger);

@@ -1,5 +1,5 @@
 #include "sched/plugins/registry.h"
-#include "sched/test_table.h"
+#include "sched/table_test.h"
 
 namespace berth::sched::plugins {
 namespace {

@@ -1,4 +1,4 @@
-#include "sched/test_table.h"
+#include "sched/table_test.h"
 #include "sched/volume_plan.h"
 
 namespace berth::sched {

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace berth::cli {
+
+// A flag or word of a command; each call says more about it.
+class Option {
+public:
+    explicit Option(CLI::Option* option) : option_(option) {}
+    Option& required();
+    Option& one_of(std::vector<std::string> values);
+    Option& within(int64_t least, int64_t most);
+    Option& separated_by(char delimiter);
+    // The help names the value that it has without it.
+    Option& show_default();
+
+private:
+    CLI::Option* option_;
+};
+
+// What a command understands. The unit behind it is the only one that includes CLI11, which is slow to compile.
+class CommandLine {
+public:
+    CommandLine(const std::string& about, const std::string& name);
+    ~CommandLine();
+    CommandLine(const CommandLine&) = delete;
+    CommandLine& operator=(const CommandLine&) = delete;
+
+    // `names` as in "-o,--output"; a name without a dash is a word that follows the command.
+    Option option(const std::string& names, std::string& value, const std::string& help);
+    Option option(const std::string& names, int& value, const std::string& help);
+    Option option(const std::string& names, int64_t& value, const std::string& help);
+    Option option(const std::string& names, uint64_t& value, const std::string& help);
+    Option option(const std::string& names, std::vector<std::string>& value, const std::string& help);
+    // Such as 24h or 500ms; never negative.
+    void duration(const std::string& name, base::Duration& value, const std::string& help);
+    void flag(const std::string& names, bool& value, const std::string& help);
+    // One of several commands behind this one; one of them must be given.
+    CommandLine& command(const std::string& name, const std::string& about);
+    bool given() const;
+
+    // An exit code when there is nothing more to do: help was printed, or what is wrong.
+    std::optional<int> parse(std::vector<std::string> words);
+
+private:
+    explicit CommandLine(CLI::App* command);
+
+    std::unique_ptr<CLI::App> whole_;  // nullptr in a command behind another one
+    CLI::App* app_;
+    std::vector<std::unique_ptr<CommandLine>> commands_;
+};
+
+}  // namespace berth::cli
