@@ -55,7 +55,8 @@ def instead_of_kube_scheduler(stage):
         scheduler = start(cluster, flags=["--scheduler-name", "default-scheduler,berth", "--metrics-bind-address", "0"])
         start(cluster, "controllers", flags=["--metrics-bind-address", "0"])
         cluster.nodes(3)
-        container = {"name": "c", "image": "pause:3.10", "resources": {"requests": {"cpu": "1"}}}
+        # Four to a node, also beside pods of Berth's own deployments.
+        container = {"name": "c", "image": "pause:3.10", "resources": {"requests": {"cpu": "900m"}}}
         deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "default"},
                       "spec": {"replicas": 13, "selector": {"matchLabels": {"app": "web"}},
                                "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [container]}}}}

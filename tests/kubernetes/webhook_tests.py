@@ -1,4 +1,5 @@
 """The webhook that keeps kube-scheduler, and everybody else, out of reserved room."""
+import re
 import time
 
 from berths import Watcher, start
@@ -35,10 +36,10 @@ def prepare(cluster, *flags):
 
 
 def held(cluster, names):
-    """Waits until bindings to the nodes fail closed."""
+    """Waits until bindings to these nodes, and to no others, fail closed."""
     def listed():
         webhook = cluster.get(CONFIGURATION)["webhooks"][0]
-        return all(f'"{name}"' in webhook["matchConditions"][0]["expression"] for name in names)
+        return set(re.findall('"([^"]*)"', webhook["matchConditions"][0]["expression"])) == set(names)
     wait_for(f"{names} are listed as held", listed)
 
 
