@@ -5,9 +5,7 @@
 #include <algorithm>
 
 #include "base/json.h"
-#include "base/json_view.h"
 #include "base/log.h"
-#include "model/reader.h"
 
 namespace berth::app {
 namespace {
@@ -86,18 +84,14 @@ base::Duration ControllersRun::longest_wait() const {
 }
 
 void ControllersRun::apply(const std::string& resource, const link::FeedEvent& event) {
-    thread_local base::JsonParser parser;  // its buffers are large
-    const auto view = parser.parse(*event.text);
-    if (!view) return;
-    std::string trouble;
-    const model::Meta meta = model::read_meta(model::Reader(*view, trouble));
+    const auto object = control::read_object(event.text, event.revision);
+    if (!object) return base::log_warning("Unreadable object", {{"resource", resource}});
+    const auto& meta = object->meta;
     // Before and after, so that both the old and the new owner hear of it.
     if (const auto old = objects_.find(resource, meta.ns, meta.name)) tell(resource, *old);
     if (event.type == link::FeedEvent::Type::Gone) return objects_.remove(resource, meta.ns, meta.name);
-    if (!objects_.put(resource, *event.text, event.revision)) {
-        return base::log_warning("Unreadable object", {{"resource", resource}, {"name", meta.name}});
-    }
-    tell(resource, *objects_.find(resource, meta.ns, meta.name));
+    objects_.put(resource, object);
+    tell(resource, *object);
 }
 
 void ControllersRun::tell(const std::string& resource, const control::Object& object) {

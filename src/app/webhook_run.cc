@@ -96,7 +96,7 @@ void WebhookRun::close() {
 
 void WebhookRun::apply(const std::string& kind, const link::FeedEvent& event) {
     const bool gone = event.type == link::FeedEvent::Type::Gone;
-    base::JsonParser parser;
+    thread_local base::JsonParser parser;  // its buffers are large
     const auto view = parser.parse(*event.text);
     if (!view) return base::log_error("Unreadable object", {{"error", view.error()}});
     std::string trouble;
@@ -146,7 +146,7 @@ void WebhookRun::read_stale() {
 void WebhookRun::take_stored(const std::string& uid, const Result<link::Reply>& reply) {
     const auto found = assumed_.find(uid);
     if (found == assumed_.end()) return;
-    base::JsonParser parser;
+    thread_local base::JsonParser parser;  // its buffers are large
     const auto view = reply && reply->ok() ? parser.parse(reply->body) : Result<JsonView>(base::internal("no answer"));
     auto pod = view ? model::read_pod(*view) : Result<model::Pod>(view.error());
     const bool gone = (reply && reply->code == 404) || (pod && pod->meta.uid != uid);

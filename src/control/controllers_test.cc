@@ -36,7 +36,7 @@ protected:
         cluster.put_text("namespaces", R"({"metadata":{"name":"default"}})");
     }
     void set_image(const std::string& image) {
-        Json document = cluster.objects.find("apps/deployments", "default", "web")->document;
+        Json document = cluster.objects.find("apps/deployments", "default", "web")->document();
         JsonObject container{{"name", "a"}, {"image", image}};
         base::object_at(document, {"spec", "template", "spec"})["containers"] = JsonArray{container};
         cluster.put("apps/deployments", document);
@@ -63,7 +63,7 @@ TEST_F(ControllersTest, ARollingUpdateReplacesEveryPodAndKeepsTheOldSet) {
     const auto pods = cluster.objects.list("pods");
     EXPECT_EQ(pods.size(), 4u);
     for (const auto& pod : pods) {
-        EXPECT_EQ(base::find(pod->document, {"spec", "containers"})->as_array()[0].at("image").as_string(), "v2");
+        EXPECT_EQ(base::find(pod->document(), {"spec", "containers"})->as_array()[0].at("image").as_string(), "v2");
     }
     EXPECT_EQ(cluster.objects.list("apps/replicasets").size(), 2u);
     set_image("v1");
@@ -78,7 +78,7 @@ TEST_F(ControllersTest, ADeletedPodComesBackAndASmallerNumberTakesSomeAway) {
     cluster.objects.remove("pods", "default", victim->meta.name);
     ASSERT_TRUE(cluster.settle());
     EXPECT_EQ(cluster.objects.list("pods").size(), 4u);
-    Json document = cluster.objects.find("apps/deployments", "default", "web")->document;
+    Json document = cluster.objects.find("apps/deployments", "default", "web")->document();
     base::object_at(document, {"spec"})["replicas"] = 1;
     cluster.put("apps/deployments", document);
     ASSERT_TRUE(cluster.settle());
@@ -107,7 +107,7 @@ TEST_F(ControllersTest, AJobRunsToItsEnd) {
     EXPECT_EQ(cluster.status("batch/jobs", "default", "sum", "succeeded"), 3);
     EXPECT_EQ(cluster.objects.list("pods").size(), 3u);
     const auto job = cluster.objects.find("batch/jobs", "default", "sum");
-    EXPECT_EQ(job->document.at_pointer("/status/conditions/0/type").as_string(), "Complete");
+    EXPECT_EQ(job->document().at_pointer("/status/conditions/0/type").as_string(), "Complete");
 }
 
 TEST_F(ControllersTest, ABudgetCountsHealthyPods) {

@@ -14,7 +14,7 @@ constexpr std::string_view kRevision = "deployment.kubernetes.io/revision";
 
 // The template without the label that tells ReplicaSets apart.
 std::string bare_template(const Object& owner) {
-    const Json* from = base::find(owner.document, {"spec", "template"});
+    const Json* from = base::find(owner.document(), {"spec", "template"});
     if (!from) return "";
     Json copy = *from;
     if (Json* labels = base::find(copy, {"metadata", "labels"}); labels && labels->is_object()) {
@@ -35,11 +35,11 @@ std::string hash_text(std::string_view text) {
 }
 
 int64_t replicas_of(const Object& object) {
-    return std::max<int64_t>(0, integer_at(object.document, {"spec", "replicas"}, 1));
+    return std::max<int64_t>(0, integer_at(object.document(), {"spec", "replicas"}, 1));
 }
 
 int64_t ready_of(const Object& set) {
-    return integer_at(set.document, {"status", "readyReplicas"}, 0);
+    return integer_at(set.document(), {"status", "readyReplicas"}, 0);
 }
 
 int64_t revision_of(const Object& object) {
@@ -66,7 +66,7 @@ Sets sets_of(const Object& deployment, const Objects& objects) {
     const std::string wanted = bare_template(deployment);
     for (const auto& set : objects.controlled_by("apps/replicasets", deployment.meta.uid)) {
         if (is_deleting(*set)) continue;
-        out.replicas += integer_at(set->document, {"status", "replicas"}, 0);
+        out.replicas += integer_at(set->document(), {"status", "replicas"}, 0);
         out.ready += ready_of(*set);
         if (!out.current && bare_template(*set) == wanted) {
             out.current = set;
@@ -89,9 +89,9 @@ Action scale_to(const Object& set, int64_t replicas) {
 
 Action new_set(const Object& deployment, int64_t replicas, int64_t revision) {
     const std::string hash = hash_text(bare_template(deployment));
-    Json pod_template = *base::find(deployment.document, {"spec", "template"});
+    Json pod_template = *base::find(deployment.document(), {"spec", "template"});
     base::object_at(pod_template, {"metadata", "labels"})[kHashLabel] = hash;
-    Json selector = *base::find(deployment.document, {"spec", "selector"});
+    Json selector = *base::find(deployment.document(), {"spec", "selector"});
     base::object_at(selector, {"matchLabels"})[kHashLabel] = hash;
     JsonObject meta{{"name", deployment.meta.name + "-" + hash},
                     {"namespace", deployment.meta.ns},
@@ -115,7 +115,7 @@ struct Limits {
 // maxSurge rounds up, maxUnavailable down; both zero would stand still, so one may be unavailable.
 Limits limits_of(const Object& deployment, int64_t wanted) {
     const auto at = [&](std::string_view field) {
-        return base::find(deployment.document, {"spec", "strategy", "rollingUpdate", field});
+        return base::find(deployment.document(), {"spec", "strategy", "rollingUpdate", field});
     };
     Limits limits{scaled(at("maxSurge"), wanted, true, (wanted + 3) / 4),
                   scaled(at("maxUnavailable"), wanted, false, wanted / 4)};
@@ -141,7 +141,7 @@ public:
         if (!deployment || is_deleting(*deployment)) return {};
         const Sets sets = sets_of(*deployment, objects);
         Outcome outcome;
-        const Json* paused = base::find(deployment->document, {"spec", "paused"});
+        const Json* paused = base::find(deployment->document(), {"spec", "paused"});
         if (!paused || !paused->is_bool() || !paused->get_bool()) roll(*deployment, sets, outcome.actions);
         tidy(*deployment, sets, outcome.actions);
         tell(*deployment, sets, now, outcome.actions);
@@ -151,14 +151,15 @@ public:
 private:
     static void roll(const Object& deployment, const Sets& sets, Actions& actions) {
         const int64_t wanted = replicas_of(deployment);
-        const bool recreate = base::find_string(deployment.document, {"spec", "strategy", "type"}) == "Recreate";
+        const bool recreate = base::find_string(deployment.document(), {"spec", "strategy", "type"}) == "Recreate";
         int64_t old_replicas = 0;
         for (const auto& set : sets.old) old_replicas += replicas_of(*set);
         if (recreate && !sets.old.empty()) {
             bool running = false;
             for (const auto& set : sets.old) {
                 if (replicas_of(*set) > 0) actions.push_back(scale_to(*set, 0));
-                running = running || replicas_of(*set) > 0 || integer_at(set->document, {"status", "replicas"}, 0) > 0;
+                running =
+                    running || replicas_of(*set) > 0 || integer_at(set->document(), {"status", "replicas"}, 0) > 0;
             }
             if (running) return;
         }
@@ -192,11 +193,11 @@ private:
     }
 
     static void tidy(const Object& deployment, const Sets& sets, Actions& actions) {
-        const int64_t keep = integer_at(deployment.document, {"spec", "revisionHistoryLimit"}, 10);
+        const int64_t keep = integer_at(deployment.document(), {"spec", "revisionHistoryLimit"}, 10);
         int64_t surplus = static_cast<int64_t>(sets.old.size()) - keep;
         for (const auto& set : sets.old) {
             if (surplus <= 0) return;
-            if (replicas_of(*set) > 0 || integer_at(set->document, {"status", "replicas"}, 0) > 0) continue;
+            if (replicas_of(*set) > 0 || integer_at(set->document(), {"status", "replicas"}, 0) > 0) continue;
             actions.push_back(delete_object("apps/replicasets", set->meta.ns, set->meta.name, set->meta.uid));
             --surplus;
         }
@@ -206,7 +207,7 @@ private:
                           std::string_view message, base::Time now) {
         std::string since = model::time_text(now);
         const std::string_view status = holds ? "True" : "False";
-        if (const Json* conditions = base::find(deployment.document, {"status", "conditions"})) {
+        if (const Json* conditions = base::find(deployment.document(), {"status", "conditions"})) {
             for (const auto& old : conditions->as_array()) {
                 if (base::find_string(old, {"type"}) != type || base::find_string(old, {"status"}) != status) continue;
                 if (base::find_string(old, {"reason"}) == reason) return old;
@@ -223,11 +224,11 @@ private:
 
     static void tell(const Object& deployment, const Sets& sets, base::Time now, Actions& actions) {
         const int64_t wanted = replicas_of(deployment);
-        const int64_t updated = sets.current ? integer_at(sets.current->document, {"status", "replicas"}, 0) : 0;
+        const int64_t updated = sets.current ? integer_at(sets.current->document(), {"status", "replicas"}, 0) : 0;
         const bool available = sets.ready >= wanted - limits_of(deployment, wanted).unavailable;
         const bool complete = sets.current && updated == wanted && sets.replicas == wanted && sets.ready == wanted;
         JsonObject status{
-            {"observedGeneration", integer_at(deployment.document, {"metadata", "generation"}, 0)},
+            {"observedGeneration", integer_at(deployment.document(), {"metadata", "generation"}, 0)},
             {"replicas", sets.replicas},
             {"updatedReplicas", updated},
             {"readyReplicas", sets.ready},
@@ -242,7 +243,7 @@ private:
                            now),
                  condition(deployment, "Progressing", true, complete ? "NewReplicaSetAvailable" : "ReplicaSetUpdated",
                            complete ? "The new ReplicaSet has all its pods." : "The rollout is under way.", now)}}};
-        const Json* old = base::find(deployment.document, {"status"});
+        const Json* old = base::find(deployment.document(), {"status"});
         const bool same = old && std::all_of(status.begin(), status.end(), [&](const auto& field) {
                               const Json* before = base::find(*old, {std::string_view(field.key())});
                               return before ? *before == field.value() : field.value() == Json(0);

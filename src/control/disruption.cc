@@ -14,7 +14,7 @@ namespace {
 constexpr base::Duration kDisruptionTimeout = std::chrono::minutes(2);
 
 Selector selector_of(const Object& budget) {
-    const Json* from = base::find(budget.document, {"spec", "selector"});
+    const Json* from = base::find(budget.document(), {"spec", "selector"});
     if (!from) return Selector::nothing();
     const std::string text = base::to_text(*from);
     base::JsonParser parser;
@@ -39,8 +39,8 @@ int64_t expected_pods(const std::vector<ObjectPtr>& pods, const Objects& objects
         if (!owner) {
             ++alone;
         } else {
-            by_controller[owner->meta.uid] = integer_at(owner->document, {"spec", "replicas"},
-                                                        integer_at(owner->document, {"spec", "parallelism"}, 1));
+            by_controller[owner->meta.uid] = integer_at(owner->document(), {"spec", "replicas"},
+                                                        integer_at(owner->document(), {"spec", "parallelism"}, 1));
         }
     }
     int64_t sum = alone;
@@ -80,8 +80,8 @@ public:
         const auto healthy = std::count_if(pods.begin(), pods.end(), [&](const auto& pod) {
             return !is_deleting(*pod) && is_ready(*pod) && !disrupted.contains(pod->meta.name);
         });
-        const Json* least = base::find(budget->document, {"spec", "minAvailable"});
-        const Json* most = base::find(budget->document, {"spec", "maxUnavailable"});
+        const Json* least = base::find(budget->document(), {"spec", "minAvailable"});
+        const Json* most = base::find(budget->document(), {"spec", "maxUnavailable"});
         const bool plain = least && least->is_int64();
         const int64_t expected = plain ? static_cast<int64_t>(pods.size()) : expected_pods(pods, objects);
         int64_t desired = 0;
@@ -96,7 +96,7 @@ private:
     static JsonObject still_disrupted(const Object& budget, const std::vector<ObjectPtr>& pods, base::Time now,
                                       Outcome& outcome) {
         JsonObject left;
-        const Json* all = base::find(budget.document, {"status", "disruptedPods"});
+        const Json* all = base::find(budget.document(), {"status", "disruptedPods"});
         if (!all || !all->is_object()) return left;
         for (const auto& [name, since] : all->as_object()) {
             const auto pod =
@@ -113,11 +113,11 @@ private:
     static void tell(const Object& budget, const JsonObject& disrupted, int64_t healthy, int64_t desired,
                      int64_t expected, base::Time now, Actions& actions) {
         const int64_t allowed = expected > 0 ? std::max<int64_t>(0, healthy - desired) : 0;
-        const int64_t generation = integer_at(budget.document, {"metadata", "generation"}, 0);
-        const Json* before = base::find(budget.document, {"status", "disruptedPods"});
+        const int64_t generation = integer_at(budget.document(), {"metadata", "generation"}, 0);
+        const Json* before = base::find(budget.document(), {"status", "disruptedPods"});
         const bool same_pods = before && before->is_object() ? before->as_object() == disrupted : disrupted.empty();
         const auto has = [&](std::string_view field, int64_t value) {
-            return integer_at(budget.document, {"status", field}, -1) == value;
+            return integer_at(budget.document(), {"status", field}, -1) == value;
         };
         if (same_pods && has("currentHealthy", healthy) && has("desiredHealthy", desired) &&
             has("expectedPods", expected) && has("disruptionsAllowed", allowed) &&

@@ -12,7 +12,7 @@ constexpr std::string_view kForeground = "foregroundDeletion";
 constexpr std::string_view kOrphan = "orphan";
 
 bool has_finalizer(const Object& object, std::string_view wanted) {
-    const Json* finalizers = base::find(object.document, {"metadata", "finalizers"});
+    const Json* finalizers = base::find(object.document(), {"metadata", "finalizers"});
     if (!finalizers || !finalizers->is_array()) return false;
     return std::any_of(finalizers->as_array().begin(), finalizers->as_array().end(),
                        [&](const Json& item) { return item.is_string() && item.as_string() == wanted; });
@@ -32,7 +32,7 @@ Action patch_meta(const std::string& resource, const Object& object, JsonObject 
 
 Action without_finalizer(const std::string& resource, const Object& object, std::string_view gone) {
     JsonArray left;
-    for (const auto& item : base::find(object.document, {"metadata", "finalizers"})->as_array()) {
+    for (const auto& item : base::find(object.document(), {"metadata", "finalizers"})->as_array()) {
         if (!item.is_string() || item.as_string() != gone) left.push_back(item);
     }
     return patch_meta(resource, object, {{"finalizers", left}});
@@ -40,14 +40,14 @@ Action without_finalizer(const std::string& resource, const Object& object, std:
 
 Action without_owner(const std::string& resource, const Object& object, const std::string& uid) {
     JsonArray left;
-    for (const auto& item : base::find(object.document, {"metadata", "ownerReferences"})->as_array()) {
+    for (const auto& item : base::find(object.document(), {"metadata", "ownerReferences"})->as_array()) {
         if (base::find_string(item, {"uid"}) != uid) left.push_back(item);
     }
     return patch_meta(resource, object, {{"ownerReferences", left}});
 }
 
 bool blocks(const Object& dependent, const std::string& uid) {
-    for (const auto& item : base::find(dependent.document, {"metadata", "ownerReferences"})->as_array()) {
+    for (const auto& item : base::find(dependent.document(), {"metadata", "ownerReferences"})->as_array()) {
         const Json* flag = base::find(item, {"blockOwnerDeletion"});
         if (base::find_string(item, {"uid"}) == uid && flag && flag->is_bool() && flag->get_bool()) return true;
     }

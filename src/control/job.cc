@@ -21,10 +21,9 @@ struct Tally {
 Tally tally(const Object& job, const Objects& objects) {
     Tally out;
     for (const auto& pod : objects.controlled_by("pods", job.meta.uid)) {
-        const auto phase = base::find_string(pod->document, {"status", "phase"});
-        if (phase == "Succeeded") {
+        if (pod->phase == "Succeeded") {
             ++out.succeeded;
-        } else if (phase == "Failed") {
+        } else if (pod->phase == "Failed") {
             ++out.failed;
         } else if (!is_deleting(*pod)) {
             out.active.push_back(pod);
@@ -35,7 +34,7 @@ Tally tally(const Object& job, const Objects& objects) {
 }
 
 bool finished(const Object& job) {
-    const Json* conditions = base::find(job.document, {"status", "conditions"});
+    const Json* conditions = base::find(job.document(), {"status", "conditions"});
     if (!conditions || !conditions->is_array()) return false;
     return std::any_of(conditions->as_array().begin(), conditions->as_array().end(), [](const Json& condition) {
         const auto type = base::find_string(condition, {"type"});
@@ -76,8 +75,8 @@ public:
 
 private:
     static Outcome clean_up(const Object& job, base::Time now) {
-        const Json* ttl = base::find(job.document, {"spec", "ttlSecondsAfterFinished"});
-        const auto ended = model::parse_time(base::find_string(job.document, {"status", "completionTime"}));
+        const Json* ttl = base::find(job.document(), {"spec", "ttlSecondsAfterFinished"});
+        const auto ended = model::parse_time(base::find_string(job.document(), {"status", "completionTime"}));
         if (!ttl || !ttl->is_int64() || !ended) return {};
         const base::Time due = *ended + std::chrono::seconds(ttl->get_int64());
         if (due > now) return {{}, due};
@@ -87,15 +86,15 @@ private:
     // The condition that ends the job now, and why; empty while it goes on.
     static std::pair<std::string, std::string> end_of(const Object& job, const Tally& pods, base::Time now,
                                                       Outcome& outcome) {
-        const Json* completions = base::find(job.document, {"spec", "completions"});
+        const Json* completions = base::find(job.document(), {"spec", "completions"});
         const bool enough = completions && completions->is_int64() ? pods.succeeded >= completions->get_int64()
                                                                    : pods.succeeded > 0 && pods.active.empty();
         if (enough) return {"Complete", "CompletionsReached"};
-        if (pods.failed > integer_at(job.document, {"spec", "backoffLimit"}, 6)) {
+        if (pods.failed > integer_at(job.document(), {"spec", "backoffLimit"}, 6)) {
             return {"Failed", "BackoffLimitExceeded"};
         }
-        const int64_t deadline = integer_at(job.document, {"spec", "activeDeadlineSeconds"}, 0);
-        const auto started = model::parse_time(base::find_string(job.document, {"status", "startTime"}));
+        const int64_t deadline = integer_at(job.document(), {"spec", "activeDeadlineSeconds"}, 0);
+        const auto started = model::parse_time(base::find_string(job.document(), {"status", "startTime"}));
         if (deadline > 0 && started) {
             const base::Time due = *started + std::chrono::seconds(deadline);
             if (due <= now) return {"Failed", "DeadlineExceeded"};
@@ -105,9 +104,9 @@ private:
     }
 
     static void scale(const Object& job, const Tally& pods, Actions& actions) {
-        const Json* suspend = base::find(job.document, {"spec", "suspend"});
-        int64_t wanted = integer_at(job.document, {"spec", "parallelism"}, 1);
-        if (const Json* completions = base::find(job.document, {"spec", "completions"});
+        const Json* suspend = base::find(job.document(), {"spec", "suspend"});
+        int64_t wanted = integer_at(job.document(), {"spec", "parallelism"}, 1);
+        if (const Json* completions = base::find(job.document(), {"spec", "completions"});
             completions && completions->is_int64()) {
             wanted = std::min(wanted, completions->get_int64() - pods.succeeded);
         } else if (pods.succeeded > 0) {
@@ -115,7 +114,7 @@ private:
         }
         if (suspend && suspend->is_bool() && suspend->get_bool()) wanted = 0;
         const auto active = static_cast<int64_t>(pods.active.size());
-        const Json* pod_template = base::find(job.document, {"spec", "template"});
+        const Json* pod_template = base::find(job.document(), {"spec", "template"});
         if (active < wanted && pod_template) {
             const Json pod = pod_from_template(*pod_template, job, "Job", "batch/v1");
             for (int64_t i = 0; i < std::min(kMostAtOnce, wanted - active); ++i) {
@@ -139,7 +138,7 @@ private:
                           {"succeeded", pods.succeeded},
                           {"failed", pods.failed},
                           {"ready", end.empty() ? pods.ready : 0}};
-        const bool started = base::find(job.document, {"status", "startTime"}) != nullptr;
+        const bool started = base::find(job.document(), {"status", "startTime"}) != nullptr;
         if (!started) status["startTime"] = when;
         if (!end.empty()) {
             if (end == "Complete") status["completionTime"] = when;
@@ -152,7 +151,7 @@ private:
                            {"message", fmt::format("{} pods succeeded, {} failed", pods.succeeded, pods.failed)}}};
         }
         const bool same = started && end.empty() && std::all_of(status.begin(), status.end(), [&](const auto& field) {
-                              return integer_at(job.document, {"status", std::string_view(field.key())}, 0) ==
+                              return integer_at(job.document(), {"status", std::string_view(field.key())}, 0) ==
                                      field.value().as_int64();
                           });
         if (!same)

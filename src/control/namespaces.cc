@@ -38,7 +38,7 @@ public:
             }
         }
         if (empty) {
-            Action action{Action::Verb::Replace, "namespaces", "v1", "", target.name, "finalize", space->document};
+            Action action{Action::Verb::Replace, "namespaces", "v1", "", target.name, "finalize", space->document()};
             base::object_at(action.body, {"spec"})["finalizers"] = JsonArray();
             outcome.actions.push_back(std::move(action));
         }

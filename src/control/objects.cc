@@ -5,22 +5,35 @@
 
 namespace berth::control {
 
-bool Objects::put(const std::string& resource, std::string_view text, uint64_t revision) {
-    auto document = base::parse_json(text);
+const Json& Object::document() const {
+    if (!document_) {
+        auto parsed = base::parse_json(*text_);
+        document_ = parsed ? std::move(*parsed) : Json(nullptr);
+    }
+    return *document_;
+}
+
+ObjectPtr read_object(std::shared_ptr<const std::string> text, uint64_t revision) {
     thread_local base::JsonParser parser;  // its buffers are large
-    const auto view = parser.parse(text);
-    if (!document || !view) return false;
+    const auto view = parser.parse(*text);
+    if (!view) return nullptr;
     std::string trouble;
-    auto object = std::make_shared<Object>();
-    object->meta = model::read_meta(model::Reader(*view, trouble));
+    const model::Reader reader(*view, trouble);
+    auto object = std::make_shared<Object>(model::read_meta(reader), std::move(text));
     object->meta.revision = revision;
-    object->document = std::move(*document);
+    const auto spec = reader["spec"];
+    const auto status = reader["status"];
+    object->node = spec["nodeName"].text();
+    object->phase = status["phase"].text();
+    return object;
+}
+
+void Objects::put(const std::string& resource, ObjectPtr object) {
     const Name name{object->meta.ns, object->meta.name};
     remove(resource, name.first, name.second);
     for (const auto& owner : object->meta.owners) by_owner_[owner.uid].insert({resource, name});
     ++uids_[object->meta.uid];
     by_resource_[resource][name] = std::move(object);
-    return true;
 }
 
 void Objects::remove(const std::string& resource, const std::string& ns, const std::string& name) {

@@ -2,9 +2,9 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -12,19 +12,31 @@
 
 namespace berth::control {
 
-// An object as controllers see it: what every object carries, read once, and the document.
-struct Object {
+// An object as controllers see it: what they look at with every event is read at once, the document when it is first
+// asked for. One thread.
+class Object {
+public:
+    Object(model::Meta what, std::shared_ptr<const std::string> text) : meta(std::move(what)), text_(std::move(text)) {}
+    const Json& document() const;
+
     model::Meta meta;
-    Json document;
+    std::string node;   // spec.nodeName
+    std::string phase;  // status.phase
+
+private:
+    std::shared_ptr<const std::string> text_;
+    mutable std::optional<Json> document_;
 };
 using ObjectPtr = std::shared_ptr<const Object>;
+
+// nullptr when it cannot be read.
+ObjectPtr read_object(std::shared_ptr<const std::string> text, uint64_t revision);
 
 // What the controllers know of the cluster, by resource ("pods", "apps/replicasets") and name. Fed from list and watch;
 // one thread.
 class Objects {
 public:
-    // The text of an object; false when it cannot be read.
-    bool put(const std::string& resource, std::string_view text, uint64_t revision);
+    void put(const std::string& resource, ObjectPtr object);
     void remove(const std::string& resource, const std::string& ns, const std::string& name);
 
     ObjectPtr find(const std::string& resource, const std::string& ns, const std::string& name) const;

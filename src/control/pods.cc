@@ -7,7 +7,7 @@
 namespace berth::control {
 
 bool is_ready(const Object& pod) {
-    const Json* conditions = base::find(pod.document, {"status", "conditions"});
+    const Json* conditions = base::find(pod.document(), {"status", "conditions"});
     if (!conditions || !conditions->is_array()) return false;
     return std::any_of(conditions->as_array().begin(), conditions->as_array().end(), [](const Json& condition) {
         return base::find_string(condition, {"type"}) == "Ready" && base::find_string(condition, {"status"}) == "True";
@@ -15,8 +15,7 @@ bool is_ready(const Object& pod) {
 }
 
 bool is_terminal(const Object& pod) {
-    const auto phase = base::find_string(pod.document, {"status", "phase"});
-    return phase == "Succeeded" || phase == "Failed";
+    return pod.phase == "Succeeded" || pod.phase == "Failed";
 }
 
 JsonObject controller_reference(const Object& owner, std::string_view kind, std::string_view version) {
@@ -40,8 +39,7 @@ Json pod_from_template(const Json& pod_template, const Object& owner, std::strin
 
 void sort_for_deletion(std::vector<ObjectPtr>& pods) {
     const auto rank = [](const ObjectPtr& pod) {
-        const bool bound = !base::find_string(pod->document, {"spec", "nodeName"}).empty();
-        return std::tuple(bound, is_ready(*pod), -pod->meta.created.nanos, pod->meta.name);
+        return std::tuple(!pod->node.empty(), is_ready(*pod), -pod->meta.created.nanos, pod->meta.name);
     };
     std::sort(pods.begin(), pods.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
 }

@@ -48,7 +48,7 @@ private:
     static Action make(const Object& claim, const model::StorageClass& made_by, const std::string& name,
                        const Objects& objects) {
         const auto copied = [&](std::initializer_list<std::string_view> path) {
-            const Json* found = base::find(claim.document, path);
+            const Json* found = base::find(claim.document(), path);
             return found ? *found : Json(nullptr);
         };
         JsonObject spec{
@@ -79,7 +79,7 @@ private:
     // Where the class allows its volumes; null: everywhere.
     static Json reachable(const model::StorageClass& made_by, const Objects& objects) {
         const auto object = objects.find(kClasses, "", made_by.meta.name);
-        const Json* topologies = base::find(object->document, {"allowedTopologies"});
+        const Json* topologies = base::find(object->document(), {"allowedTopologies"});
         if (!topologies || !topologies->is_array()) return nullptr;
         JsonArray terms;
         for (const auto& topology : topologies->as_array()) {

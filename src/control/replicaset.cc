@@ -38,9 +38,9 @@ public:
 private:
     static void scale(const Object& set, std::vector<ObjectPtr> active, Actions& actions) {
         const auto wanted =
-            static_cast<size_t>(std::max<int64_t>(0, integer_at(set.document, {"spec", "replicas"}, 1)));
+            static_cast<size_t>(std::max<int64_t>(0, integer_at(set.document(), {"spec", "replicas"}, 1)));
         if (active.size() < wanted) {
-            const Json* pod_template = base::find(set.document, {"spec", "template"});
+            const Json* pod_template = base::find(set.document(), {"spec", "template"});
             if (!pod_template) return;
             const Json pod = pod_from_template(*pod_template, set, "ReplicaSet", "apps/v1");
             for (size_t i = 0; i < std::min(kMostAtOnce, wanted - active.size()); ++i) {
@@ -59,10 +59,10 @@ private:
     static void tell(const Object& set, const std::vector<ObjectPtr>& active, Actions& actions) {
         const auto ready = std::count_if(active.begin(), active.end(), [](const auto& pod) { return is_ready(*pod); });
         const auto count = static_cast<int64_t>(active.size());
-        const int64_t generation = integer_at(set.document, {"metadata", "generation"}, 0);
-        const bool same = integer_at(set.document, {"status", "replicas"}, 0) == count &&
-                          integer_at(set.document, {"status", "readyReplicas"}, 0) == ready &&
-                          integer_at(set.document, {"status", "observedGeneration"}, 0) == generation;
+        const int64_t generation = integer_at(set.document(), {"metadata", "generation"}, 0);
+        const bool same = integer_at(set.document(), {"status", "replicas"}, 0) == count &&
+                          integer_at(set.document(), {"status", "readyReplicas"}, 0) == ready &&
+                          integer_at(set.document(), {"status", "observedGeneration"}, 0) == generation;
         if (same) return;
         actions.push_back(patch_status("apps/replicasets", set.meta.ns, set.meta.name, set.meta.uid,
                                        {{"replicas", count},

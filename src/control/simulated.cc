@@ -68,20 +68,18 @@ public:
     std::vector<std::string> watches() const override { return {"pods", "nodes"}; }
 
     std::vector<Ward> concerned(const std::string& resource, const Object& object, const Objects&) const override {
-        if (resource != "pods" || base::find_string(object.document, {"spec", "nodeName"}).empty()) return {};
+        if (resource != "pods" || object.node.empty()) return {};
         return {{object.meta.ns, object.meta.name}};
     }
 
     Outcome reconcile(const Ward& target, const Objects& objects, base::Time now) const override {
         const auto pod = objects.find("pods", target.ns, target.name);
         if (!pod) return {};
-        const auto node =
-            objects.find("nodes", "", std::string(base::find_string(pod->document, {"spec", "nodeName"})));
+        const auto node = objects.find("nodes", "", pod->node);
         if (!node || node->meta.annotations.get(kSimulatedNode) != "true") return {};
         if (pod->meta.deleted) return leave(*pod, now);
-        const auto phase = base::find_string(pod->document, {"status", "phase"});
-        if (phase == "Pending" || phase.empty()) return {{run(*pod, *node, now)}};
-        if (phase == "Running") return end(*pod, now);
+        if (pod->phase == "Pending" || pod->phase.empty()) return {{run(*pod, *node, now)}};
+        if (pod->phase == "Running") return end(*pod, now);
         return {};
     }
 
@@ -97,7 +95,7 @@ private:
         const std::string when = model::time_text(now);
         const std::string address = address_of(pod.meta.uid);
         std::string host;
-        if (const Json* addresses = base::find(node.document, {"status", "addresses"});
+        if (const Json* addresses = base::find(node.document(), {"status", "addresses"});
             addresses && addresses->is_array()) {
             for (const auto& item : addresses->as_array()) {
                 if (base::find_string(item, {"type"}) == "InternalIP") host = base::find_string(item, {"address"});
@@ -111,15 +109,16 @@ private:
                              {"podIP", address},
                              {"podIPs", JsonArray{JsonObject{{"ip", address}}}},
                              {"startTime", when},
-                             {"conditions", conditions(pod.document, true, "", when)},
-                             {"containerStatuses", container_statuses(pod.document, "containers", state, true)}});
+                             {"conditions", conditions(pod.document(), true, "", when)},
+                             {"containerStatuses", container_statuses(pod.document(), "containers", state, true)}});
     }
 
     // Pods of Jobs have done their work after kJobRuns.
     static Outcome end(const Object& pod, base::Time now) {
         const auto* controller = pod.meta.controller();
-        const auto started = model::parse_time(base::find_string(pod.document, {"status", "startTime"}));
-        if (!controller || controller->kind != "Job" || !started) return {};
+        if (!controller || controller->kind != "Job") return {};
+        const auto started = model::parse_time(base::find_string(pod.document(), {"status", "startTime"}));
+        if (!started) return {};
         const base::Time due = *started + kJobRuns;
         if (due > now) return {{}, due};
         const std::string when = model::time_text(now);
@@ -127,10 +126,11 @@ private:
                                                          {"reason", "Completed"},
                                                          {"startedAt", model::time_text(*started)},
                                                          {"finishedAt", when}}}};
-        return {{patch_status("pods", pod.meta.ns, pod.meta.name, pod.meta.uid,
-                              {{"phase", "Succeeded"},
-                               {"conditions", conditions(pod.document, false, "PodCompleted", when)},
-                               {"containerStatuses", container_statuses(pod.document, "containers", state, false)}})}};
+        return {
+            {patch_status("pods", pod.meta.ns, pod.meta.name, pod.meta.uid,
+                          {{"phase", "Succeeded"},
+                           {"conditions", conditions(pod.document(), false, "PodCompleted", when)},
+                           {"containerStatuses", container_statuses(pod.document(), "containers", state, false)}})}};
     }
 };
 
@@ -167,7 +167,7 @@ public:
                 {"spec", spec}};
             return {{std::move(action)}, now + kRenewEvery};
         }
-        const auto renewed = model::parse_time(base::find_string(lease->document, {"spec", "renewTime"}));
+        const auto renewed = model::parse_time(base::find_string(lease->document(), {"spec", "renewTime"}));
         if (renewed && *renewed + kRenewEvery > now) return {{}, *renewed + kRenewEvery};
         Action action{Action::Verb::MergePatch,
                       "coordination.k8s.io/leases",
@@ -229,7 +229,7 @@ Json simulated_node(const SimulatedNode& wanted, base::Time now) {
                                                       {"osImage", "simulated"},
                                                       {"kernelVersion", "simulated"},
                                                       {"containerRuntimeVersion", "berth://simulated"},
-                                                      {"kubeletVersion", "v1.35.0-berth"},
+                                                      {"kubeletVersion", "v1.32.0+berth"},
                                                       {"kubeProxyVersion", ""},
                                                       {"machineID", wanted.name},
                                                       {"systemUUID", wanted.name},

@@ -27,7 +27,9 @@ public:
             meta["name"] = fmt::format("{}{}", std::string_view(meta["generateName"].as_string()), serial_);
         }
         if (!meta.contains("creationTimestamp")) meta["creationTimestamp"] = model::time_text(now);
-        ASSERT_TRUE(objects.put(resource, base::to_text(document), ++revision_));
+        const auto object = read_object(std::make_shared<const std::string>(base::to_text(document)), ++revision_);
+        ASSERT_NE(object, nullptr);
+        objects.put(resource, object);
     }
     void put_text(const std::string& resource, std::string_view text) { put(resource, *base::parse_json(text)); }
 
@@ -45,7 +47,7 @@ public:
     int64_t status(const std::string& resource, const std::string& ns, const std::string& name,
                    std::string_view field) {
         const auto object = objects.find(resource, ns, name);
-        return object ? integer_at(object->document, {"status", field}, 0) : -1;
+        return object ? integer_at(object->document(), {"status", field}, 0) : -1;
     }
 
     Objects objects;
@@ -70,7 +72,7 @@ private:
         const auto object = objects.find(action.resource, action.ns, action.name);
         if (!object) return;
         if (action.verb == Action::Verb::Delete) return erase(action.resource, *object);
-        Json document = action.verb == Action::Verb::Replace ? action.body : object->document;
+        Json document = action.verb == Action::Verb::Replace ? action.body : object->document();
         if (action.verb == Action::Verb::MergePatch) {
             ASSERT_TRUE(model::apply_merge_patch(document, action.body));
         }
@@ -81,11 +83,11 @@ private:
         put(action.resource, document);
     }
     void erase(const std::string& resource, const Object& object) {
-        const Json* finalizers = base::find(object.document, {"metadata", "finalizers"});
+        const Json* finalizers = base::find(object.document(), {"metadata", "finalizers"});
         if (!finalizers || finalizers->as_array().empty()) {
             return objects.remove(resource, object.meta.ns, object.meta.name);
         }
-        Json document = object.document;
+        Json document = object.document();
         base::object_at(document, {"metadata"})["deletionTimestamp"] = model::time_text(now);
         put(resource, document);
     }

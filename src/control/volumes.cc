@@ -19,7 +19,7 @@ constexpr const char* kClasses = "storage.k8s.io/storageclasses";
 template <class T>
 std::optional<T> read(const Object& object, Result<T> (*reader)(JsonView)) {
     base::JsonParser parser;
-    const std::string text = base::to_text(object.document);
+    const std::string text = base::to_text(object.document());
     const auto view = parser.parse(text);
     if (!view) return std::nullopt;
     auto typed = reader(*view);
@@ -36,12 +36,8 @@ JsonObject reference_to(const Object& claim) {
             {"uid", claim.meta.uid}};
 }
 
-std::string_view phase_of(const Object& object) {
-    return base::find_string(object.document, {"status", "phase"});
-}
-
 bool names_claim(const Object& volume) {
-    return base::find(volume.document, {"spec", "claimRef"}) != nullptr;
+    return base::find(volume.document(), {"spec", "claimRef"}) != nullptr;
 }
 
 class Claims final : public Reconciler {
@@ -56,12 +52,12 @@ public:
         if (resource == kClaims) return {{object.meta.ns, object.meta.name}};
         const bool kept = resource == kVolumes && names_claim(object);
         if (kept) {
-            return {{std::string(base::find_string(object.document, {"spec", "claimRef", "namespace"})),
-                     std::string(base::find_string(object.document, {"spec", "claimRef", "name"}))}};
+            return {{std::string(base::find_string(object.document(), {"spec", "claimRef", "namespace"})),
+                     std::string(base::find_string(object.document(), {"spec", "claimRef", "name"}))}};
         }
         std::vector<Ward> out;
         for (const auto& claim : objects.list(kClaims)) {
-            if (phase_of(*claim) != "Bound") out.push_back({claim->meta.ns, claim->meta.name});
+            if (claim->phase != "Bound") out.push_back({claim->meta.ns, claim->meta.name});
         }
         return out;
     }
@@ -83,7 +79,7 @@ public:
 private:
     static Outcome without_volume(const Object& object, const PersistentVolumeClaim& claim) {
         const std::string_view phase = claim.fully_bound() ? "Lost" : "Pending";
-        if (phase_of(object) == phase) return {};
+        if (object.phase == phase) return {};
         return {{patch_status(kClaims, object.meta.ns, object.meta.name, object.meta.uid, {{"phase", phase}})}};
     }
 
@@ -100,9 +96,9 @@ private:
             if (claim.volume.empty()) notes[model::kBoundByController] = "yes";
             return {{patch_seen(kClaims, object, {{"annotations", notes}}, {{"volumeName", volume.meta.name}})}};
         }
-        if (phase_of(object) == "Bound") return {};
-        const Json* modes = base::find(volume.document, {"spec", "accessModes"});
-        const Json* capacity = base::find(volume.document, {"spec", "capacity"});
+        if (object.phase == "Bound") return {};
+        const Json* modes = base::find(volume.document(), {"spec", "accessModes"});
+        const Json* capacity = base::find(volume.document(), {"spec", "capacity"});
         return {{patch_status(kClaims, object.meta.ns, object.meta.name, object.meta.uid,
                               {{"phase", "Bound"},
                                {"accessModes", modes ? *modes : Json(nullptr)},
@@ -121,8 +117,8 @@ public:
         if (resource == kVolumes) return {{"", object.meta.name}};
         std::vector<Ward> out;
         for (const auto& volume : objects.list(kVolumes)) {
-            if (base::find_string(volume->document, {"spec", "claimRef", "name"}) == object.meta.name &&
-                base::find_string(volume->document, {"spec", "claimRef", "namespace"}) == object.meta.ns) {
+            if (base::find_string(volume->document(), {"spec", "claimRef", "name"}) == object.meta.name &&
+                base::find_string(volume->document(), {"spec", "claimRef", "namespace"}) == object.meta.ns) {
                 out.push_back({"", volume->meta.name});
             }
         }
@@ -145,7 +141,7 @@ public:
 
 private:
     static Outcome phase(const Object& object, std::string_view wanted, std::string_view message) {
-        if (phase_of(object) == wanted) return {};
+        if (object.phase == wanted) return {};
         JsonObject status{{"phase", wanted}};
         status["message"] = message.empty() ? Json(nullptr) : Json(message);
         return {{patch_status(kVolumes, "", object.meta.name, object.meta.uid, std::move(status))}};
@@ -209,7 +205,7 @@ ObjectPtr best_volume(const PersistentVolumeClaim& claim, const Objects& objects
     ObjectPtr best;
     std::optional<model::Quantity> size;
     for (const auto& object : objects.list(kVolumes)) {
-        if (base::find_string(object->document, {"spec", "storageClassName"}) != claim.class_name()) continue;
+        if (base::find_string(object->document(), {"spec", "storageClassName"}) != claim.class_name()) continue;
         const auto volume = volume_of(*object);
         if (!volume || !model::serves(*volume, claim)) continue;
         if (volume->is_for(claim.meta)) return object;

@@ -50,11 +50,11 @@ protected:
     }
     std::string of_claim(const std::string& name, std::initializer_list<std::string_view> path) {
         const auto object = cluster.objects.find(kClaims, "default", name);
-        return object ? std::string(base::find_string(object->document, path)) : "no claim";
+        return object ? std::string(base::find_string(object->document(), path)) : "no claim";
     }
     std::string of_volume(const std::string& name, std::initializer_list<std::string_view> path) {
         const auto object = cluster.objects.find(kVolumes, "", name);
-        return object ? std::string(base::find_string(object->document, path)) : "no volume";
+        return object ? std::string(base::find_string(object->document(), path)) : "no volume";
     }
     std::string claim_phase(const std::string& name) { return of_claim(name, {"status", "phase"}); }
     std::string volume_phase(const std::string& name) { return of_volume(name, {"status", "phase"}); }

@@ -53,11 +53,17 @@ Ledger::Ledger(Ledger&&) noexcept = default;
 
 Ledger& Ledger::operator=(Ledger&&) noexcept = default;
 
-void Ledger::put(model::Namespace space) { terms_->put(std::move(space)); }
+void Ledger::put(model::Namespace space) {
+    terms_->put(std::move(space));
+}
 
-void Ledger::remove_namespace(std::string_view name) { terms_->remove_namespace(name); }
+void Ledger::remove_namespace(std::string_view name) {
+    terms_->remove_namespace(name);
+}
 
-void Ledger::put(model::Workload workload) { workloads_.put(std::move(workload)); }
+void Ledger::put(model::Workload workload) {
+    workloads_.put(std::move(workload));
+}
 
 void Ledger::remove_workload(model::WorkloadKind kind, std::string_view ns, std::string_view name) {
     workloads_.remove(kind, ns, name);
@@ -338,7 +344,10 @@ PodIndex Ledger::new_pod() {
 }
 
 PodIndex Ledger::assume(const model::Pod& pod, Row row, std::vector<Charge> charges) {
-    return enter(pod, row, linked_by(pod, charges), true);
+    const PodIndex index = enter(pod, row, linked_by(pod, charges), true);
+    pods_[index].charges = std::move(charges);
+    place(index);
+    return index;
 }
 
 PodIndex Ledger::enter(const model::Pod& pod, Row row, std::unique_ptr<Linked> linked, bool assumed) {
@@ -355,16 +364,7 @@ PodIndex Ledger::enter(const model::Pod& pod, Row row, std::unique_ptr<Linked> l
     entry.preempted = pod.preempted;
     entry.created = pod.meta.created;
     entry.started = pod.started.value_or(pod.meta.created);
-    if (linked) {
-        set_links(index, std::move(linked));
-        entry.charges = resolve(index);
-    }
-    if (row == kNoRow) {
-        orphans_[pod.node].push_back(index);
-        orphan_node_[index] = pod.node;
-    } else {
-        place(index);
-    }
+    if (linked) set_links(index, std::move(linked));
     return index;
 }
 
@@ -387,7 +387,15 @@ void Ledger::put(const model::Pod& pod) {
         }
         free_pod(known);
     }
-    spend(enter(pod, row_of(pod.node), read_linked(pod), false));
+    const PodIndex index = enter(pod, row_of(pod.node), read_linked(pod), false);
+    if (pods_[index].row == kNoRow) {
+        orphans_[pod.node].push_back(index);
+        orphan_node_[index] = pod.node;
+        return;
+    }
+    pods_[index].charges = resolve(index);
+    place(index);
+    spend(index);
 }
 
 void Ledger::free_pod(PodIndex index) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <absl/container/flat_hash_set.h>
+#include <absl/container/inlined_vector.h>
 
 #include <memory>
 #include <string>
@@ -127,7 +128,8 @@ public:
     void remove_workload(model::WorkloadKind kind, std::string_view ns, std::string_view name);
 
     // --- holds made by decisions
-    // Places a pod now; it stays until put() sees it bound, or until it is given back.
+    // Places a pod now, with charges that the ledger as it is allows; it stays until put() sees it bound, or until it
+    // is given back.
     PodIndex assume(const model::Pod& pod, Row row, std::vector<Charge> charges);
     void assume_reservation(ReservationIndex reservation, Row row, bool waiting);
     // Takes that back: its status could not be written.
@@ -222,6 +224,7 @@ private:
     void change_sums(const ReservationEntry& reservation, int sign);
     void settle_sums(Row row);
     void recompute_row(Row row);
+    // A new entry, which is not placed yet.
     PodIndex enter(const model::Pod& pod, Row row, std::unique_ptr<Linked> linked, bool assumed);
     // Reservations: see reservations.cc
     ReservationIndex new_reservation();
@@ -278,8 +281,8 @@ private:
     std::vector<ReservationIndex> free_reservations_;
     base::StringMap<ReservationIndex> reservation_by_uid_;
     OwnerIndex owner_index_;
-    base::StringMap<std::vector<PodIndex>> linked_;            // by the uid of a reservation they name
-    base::StringMap<std::vector<ReservationIndex>> stranded_;  // live ones, by the name of their unknown node
+    base::StringMap<absl::InlinedVector<PodIndex, 2>> linked_;  // by the uid of a reservation they name
+    base::StringMap<std::vector<ReservationIndex>> stranded_;   // live ones, by the name of their unknown node
 };
 
 }  // namespace berth::ledger

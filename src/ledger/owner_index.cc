@@ -23,12 +23,12 @@ uint64_t OwnerIndex::key_of(By by, std::string_view text, std::string_view more)
 }
 
 // Of several labels the one that fewest reservations are filed under so far.
-std::vector<OwnerIndex::Filed> OwnerIndex::label_keys(const model::Selector& selector) const {
-    std::vector<Filed> best;
+OwnerIndex::Files OwnerIndex::label_keys(const model::Selector& selector) const {
+    Files best;
     size_t fewest = SIZE_MAX;
     for (const auto& requirement : selector.requirements()) {
         if (!demands_values(requirement)) continue;
-        std::vector<Filed> keys;
+        Files keys;
         size_t filed = 0;
         for (const auto& value : requirement.values) {
             keys.push_back({key_of(By::Label, requirement.key, value), By::Label});
@@ -42,8 +42,8 @@ std::vector<OwnerIndex::Filed> OwnerIndex::label_keys(const model::Selector& sel
     return best;
 }
 
-std::vector<OwnerIndex::Filed> OwnerIndex::keys_of(const model::ReservationOwner& owner) const {
-    const auto by = [](By what, const std::string& text) { return std::vector{Filed{key_of(what, text), what}}; };
+OwnerIndex::Files OwnerIndex::keys_of(const model::ReservationOwner& owner) const {
+    const auto by = [](By what, const std::string& text) { return Files{Filed{key_of(what, text), what}}; };
     if (const auto& object = owner.object) {
         if (!object->uid.empty()) return by(By::ObjectUid, object->uid);
         if (!object->name.empty()) return by(By::ObjectName, object->name);
@@ -52,14 +52,14 @@ std::vector<OwnerIndex::Filed> OwnerIndex::keys_of(const model::ReservationOwner
         if (!controller->uid.empty()) return by(By::ControllerUid, controller->uid);
         if (!controller->name.empty()) return by(By::ControllerName, controller->name);
     }
-    return owner.labels ? label_keys(*owner.labels) : std::vector<Filed>();
+    return owner.labels ? label_keys(*owner.labels) : Files();
 }
 
 void OwnerIndex::add(Index index, const std::vector<model::ReservationOwner>& owners) {
-    std::vector<Filed> keys;
+    Files keys;
     bool unfiled = false;
     for (const auto& owner : owners) {
-        const std::vector<Filed> more = keys_of(owner);
+        const Files more = keys_of(owner);
         unfiled = unfiled || more.empty();
         keys.insert(keys.end(), more.begin(), more.end());
     }

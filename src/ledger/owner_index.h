@@ -1,6 +1,7 @@
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
+#include <absl/container/inlined_vector.h>
 
 #include <array>
 #include <compare>
@@ -46,9 +47,10 @@ private:
         uint32_t place = 0;  // in its drawer
         auto operator<=>(const Filed&) const = default;
     };
+    using Files = absl::InlinedVector<Filed, 1>;
     static uint64_t key_of(By by, std::string_view text, std::string_view more = {});
-    std::vector<Filed> keys_of(const model::ReservationOwner& owner) const;
-    std::vector<Filed> label_keys(const model::Selector& selector) const;
+    Files keys_of(const model::ReservationOwner& owner) const;
+    Files label_keys(const model::Selector& selector) const;
     std::vector<Index>& drawer(uint64_t key) { return key == kUnfiled ? unfiled_ : filed_[key]; }
     bool has(By by) const { return filed_by_[static_cast<size_t>(by)] > 0; }
     // Only what some reservation is filed by is worth a look.
@@ -68,7 +70,7 @@ private:
     std::array<size_t, 6> filed_by_{};
     absl::flat_hash_map<uint64_t, std::vector<Index>> filed_;
     std::vector<Index> unfiled_;
-    absl::flat_hash_map<Index, std::vector<Filed>> keys_;  // where each is filed
+    absl::flat_hash_map<Index, Files> keys_;  // where each is filed
 };
 
 }  // namespace berth::ledger

@@ -103,8 +103,9 @@ void Ledger::set_links(PodIndex index, std::unique_ptr<Linked> linked) {
         each_uid(*pod.linked, [&](const std::string& uid) {
             const auto found = linked_.find(uid);
             if (found == linked_.end()) return;
-            std::erase(found->second, index);
-            if (found->second.empty()) linked_.erase(found);
+            auto& pods = found->second;
+            pods.erase(std::remove(pods.begin(), pods.end(), index), pods.end());
+            if (pods.empty()) linked_.erase(found);
         });
     }
     if (linked) each_uid(*linked, [&](const std::string& uid) { linked_[uid].push_back(index); });
@@ -214,7 +215,7 @@ void Ledger::recharge(PodIndex index) {
 void Ledger::relink(const std::string& uid) {
     const auto found = linked_.find(uid);
     if (found == linked_.end()) return;
-    const std::vector<PodIndex> pods = found->second;
+    const auto pods = found->second;
     for (const PodIndex pod : pods) recharge(pod);
 }
 

@@ -30,12 +30,17 @@ std::string_view member(const std::vector<Member>& all, std::string_view key) {
     return {};
 }
 
+// Each thread keeps one: its buffers are large.
+base::JsonParser& parser() {
+    thread_local base::JsonParser parser;
+    return parser;
+}
+
 // Reads metadata alone: whether the rest can be read is for others to find out.
 Result<Listed> listed(std::string_view object) {
     const auto parts = members(object);
     if (!parts) return base::internal("an object is broken off");
-    base::JsonParser parser;
-    const JsonView meta = TRY(parser.parse(member(*parts, "metadata")));
+    const JsonView meta = TRY(parser().parse(member(*parts, "metadata")));
     Listed out;
     const auto ns = text_at(meta, "namespace");
     const auto name = text_at(meta, "name");
@@ -57,8 +62,7 @@ Result<Listed> named(std::string_view object) {
 Result<Page> read_page(std::string_view body) {
     const auto parts = members(body);
     if (!parts) return base::internal("the list is broken off");
-    base::JsonParser parser;
-    const JsonView meta = TRY(parser.parse(member(*parts, "metadata")));
+    const JsonView meta = TRY(parser().parse(member(*parts, "metadata")));
     Page page;
     page.version = text_at(meta, "resourceVersion");
     page.more = text_at(meta, "continue");
@@ -87,8 +91,7 @@ Result<WatchLine> read_watch_line(std::string_view line) {
     const auto object = member(*parts, "object");
     WatchLine out;
     if (type == "\"ERROR\"") {
-        base::JsonParser parser;
-        const JsonView status = TRY(parser.parse(object));
+        const JsonView status = TRY(parser().parse(object));
         out.type = WatchLine::Type::Error;
         int64_t code = 0;
         if (status.at_key("code").get(code) == simdjson::SUCCESS) out.code = static_cast<int>(code);

@@ -18,7 +18,7 @@ Status check_annotation(std::string_view key, std::string_view text);
 template <class F>
 Status read_annotation(std::string_view key, std::string_view text, F read) {
     if (Status strict = check_annotation(key, text); !strict) return strict;
-    base::JsonParser parser;
+    thread_local base::JsonParser parser;  // its buffers are large
     const auto view = parser.parse(text);
     if (!view) return annotation_error(key, view.error().message);
     std::string trouble;

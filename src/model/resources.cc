@@ -77,8 +77,7 @@ constexpr auto kById = [](const Resources::Entry& entry, ResourceId id) { return
 
 // Applies change(mine, theirs) to every resource of b; one that only b has starts from 0, or is taken over as it is.
 template <class Change>
-void merge(std::vector<Resources::Entry>& mine, const std::vector<Resources::Entry>& theirs, Change change,
-           bool take_missing) {
+void merge(Resources::Entries& mine, const Resources::Entries& theirs, Change change, bool take_missing) {
     auto at = mine.begin();
     for (const auto& [id, amount] : theirs) {
         at = std::lower_bound(at, mine.end(), id, kById);
@@ -124,16 +123,6 @@ std::string quantity_text(ResourceId id, int64_t amount) {
 
 Resources::Resources(std::initializer_list<Entry> entries) {
     for (const auto& [id, amount] : entries) set(id, amount);
-}
-
-int64_t Resources::get(ResourceId id) const {
-    const auto at = std::lower_bound(entries_.begin(), entries_.end(), id, kById);
-    return at != entries_.end() && at->first == id ? at->second : 0;
-}
-
-bool Resources::has(ResourceId id) const {
-    const auto at = std::lower_bound(entries_.begin(), entries_.end(), id, kById);
-    return at != entries_.end() && at->first == id;
 }
 
 void Resources::set(ResourceId id, int64_t amount) {

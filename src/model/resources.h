@@ -1,5 +1,7 @@
 #pragma once
 
+#include <absl/container/inlined_vector.h>
+
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +10,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/result.h"
 #include "model/quantity.h"
@@ -47,13 +48,17 @@ std::string quantity_text(ResourceId id, int64_t amount);
 class Resources {
 public:
     using Entry = std::pair<ResourceId, int64_t>;
+    using Entries = absl::InlinedVector<Entry, 4>;  // few name more
 
     Resources() = default;
     Resources(std::initializer_list<Entry> entries);
 
     // 0 when absent.
-    int64_t get(ResourceId id) const;
-    bool has(ResourceId id) const;
+    int64_t get(ResourceId id) const {
+        const Entry* found = find(id);
+        return found ? found->second : 0;
+    }
+    bool has(ResourceId id) const { return find(id) != nullptr; }
     void set(ResourceId id, int64_t amount);
     void erase(ResourceId id);
     void clear() { entries_.clear(); }
@@ -70,7 +75,6 @@ public:
     void for_each(F&& f) const {
         for (const auto& [id, amount] : entries_) f(id, amount);
     }
-    const std::vector<Entry>& entries() const { return entries_; }
     bool empty() const { return entries_.empty(); }
     size_t size() const { return entries_.size(); }
 
@@ -85,7 +89,14 @@ public:
     }
 
 private:
-    std::vector<Entry> entries_;  // sorted by id, unique
+    const Entry* find(ResourceId id) const {
+        for (const Entry& entry : entries_) {
+            if (entry.first == id) return &entry;
+        }
+        return nullptr;
+    }
+
+    Entries entries_;  // sorted by id, unique
 };
 
 }  // namespace berth::model

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
+#include <absl/container/inlined_vector.h>
 
 #include <string>
 #include <vector>
@@ -16,10 +17,13 @@ using ledger::Ledger;
 using ledger::ReservationIndex;
 using ledger::Row;
 
+// Reservations of one node: seldom more than one or two matter to a pod.
+using Few = absl::InlinedVector<ReservationIndex, 2>;
+
 // One way to draw on a node: from one reservation, or from several Default ones jointly. What they have left is read
 // from the ledger when it is needed, so that preemption may ask "and without these pods?".
 struct Offer {
-    std::vector<ReservationIndex> from;
+    Few from;
 
     // Their sum; a pod slot is not joint.
     int64_t remaining(const Ledger& ledger, model::ResourceId id) const;
@@ -27,9 +31,9 @@ struct Offer {
 
 // What the reservations that a pod matches are to it on one node.
 struct Credit {
-    std::vector<ReservationIndex> matched;
-    std::vector<Offer> offers;           // of which one must suffice
-    std::vector<model::HostPort> ports;  // held by them, free for this pod
+    Few matched;
+    absl::InlinedVector<Offer, 1> offers;  // of which one must suffice
+    std::vector<model::HostPort> ports;    // held by them, free for this pod
 };
 
 // One question to the table: where could this pod, or the pod that stands for this reservation, go?

@@ -10,8 +10,8 @@ namespace {
 
 // Aligned and Restricted ones are drawn from alone, and come first. Default ones are drawn from jointly, but when all
 // of them are reusable only one is used.
-std::vector<Offer> offers_of(const std::vector<ReservationIndex>& matched, const Ledger& ledger) {
-    std::vector<Offer> alone;
+absl::InlinedVector<Offer, 1> offers_of(const Few& matched, const Ledger& ledger) {
+    absl::InlinedVector<Offer, 1> alone;
     Offer joint;
     bool once = false;
     for (const ReservationIndex index : matched) {
@@ -31,7 +31,7 @@ std::vector<Offer> offers_of(const std::vector<ReservationIndex>& matched, const
 
 }  // namespace
 
-Credit credit_of(std::vector<ReservationIndex> matched, const Ledger& ledger) {
+Credit credit_of(Few matched, const Ledger& ledger) {
     Credit credit{std::move(matched), {}, {}};
     credit.offers = offers_of(credit.matched, ledger);
     for (const ReservationIndex index : credit.matched) {
@@ -42,7 +42,7 @@ Credit credit_of(std::vector<ReservationIndex> matched, const Ledger& ledger) {
 }
 
 bool look_only_at(Ask& ask, const Ledger& ledger, Row row) {
-    std::vector<ReservationIndex> matched;
+    Few matched;
     for (const ReservationIndex index : ledger.at(row).reservations) {
         if (matches(ledger, index, *ask.pod, ask.wishes)) matched.push_back(index);
     }

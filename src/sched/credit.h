@@ -7,7 +7,7 @@
 // What the reservations of one row are to a pod.
 namespace berth::sched {
 
-Credit credit_of(std::vector<ReservationIndex> matched, const Ledger& ledger);
+Credit credit_of(Few matched, const Ledger& ledger);
 
 // The ask for the pod as far as this row is concerned: its credit elsewhere is left out.
 Ask ask_on(const model::Pod& pod, const Ledger& ledger, Row row);

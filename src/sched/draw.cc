@@ -112,8 +112,8 @@ void prefer_oldest_reusable(Ranked& ranked, const Ledger& ledger) {
 }
 
 // Those that can be nominated: part of an offer that suffices, of use, and with a slot.
-std::vector<ReservationIndex> candidates(const Ask& ask, const Ledger& ledger, Row row, const Credit& credit) {
-    std::vector<ReservationIndex> out;
+Few candidates(const Ask& ask, const Ledger& ledger, Row row, const Credit& credit) {
+    Few out;
     const int64_t free_slots = ledger.free(row, model::kPods);
     for (const Offer& offer : credit.offers) {
         if (!fits(offer, ask, ledger, row) || !too_little(offer, ask, ledger).empty()) continue;
@@ -159,16 +159,16 @@ bool useful(ReservationIndex index, const Ask& ask, const Ledger& ledger) {
     return wanted_ports(index, ask, ledger) > 0 || shares_claim(index, ask, ledger);
 }
 
-std::vector<ReservationIndex> nominate(const Ask& ask, const Ledger& ledger, Row row) {
+Few nominate(const Ask& ask, const Ledger& ledger, Row row) {
     const Credit* credit = ask.credit(row);
     if (!credit || ledger.at(row).unreadable > 0) return {};
-    std::vector<ReservationIndex> found = candidates(ask, ledger, row, *credit);
+    Few found = candidates(ask, ledger, row, *credit);
     if (found.size() <= 1) return found;
     Ranked ranked;
     for (const ReservationIndex index : found) ranked.emplace_back(rank_of(index, ask, ledger), index);
     std::sort(ranked.begin(), ranked.end());
     prefer_oldest_reusable(ranked, ledger);
-    std::vector<ReservationIndex> out;
+    Few out;
     for (const auto& [rank, index] : ranked) out.push_back(index);
     const bool joint = credit->offers.front().from.size() > 1;
     if (!joint) out.resize(1);
@@ -176,7 +176,7 @@ std::vector<ReservationIndex> nominate(const Ask& ask, const Ledger& ledger, Row
 }
 
 int64_t reservation_score(const Ask& ask, const Ledger& ledger, Row row) {
-    const std::vector<ReservationIndex> from = nominate(ask, ledger, row);
+    const Few from = nominate(ask, ledger, row);
     if (from.empty()) return 0;
     const Offer together{from};
     const int64_t share = supplied(ask, [&](model::ResourceId id) { return together.remaining(ledger, id); });

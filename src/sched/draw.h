@@ -19,7 +19,7 @@ std::vector<model::ResourceId> too_little(const Offer& offer, const Ask& ask, co
 bool useful(ReservationIndex index, const Ask& ask, const Ledger& ledger);
 
 // The reservations that the pod would draw from on the row, the nominated one first; empty: from none.
-std::vector<ReservationIndex> nominate(const Ask& ask, const Ledger& ledger, Row row);
+Few nominate(const Ask& ask, const Ledger& ledger, Row row);
 
 // How much of the request they supply, then how full the nominated one ends up: more is better, and any of it outranks
 // the scorers. 0: nothing.

@@ -65,6 +65,16 @@ protected:
         pod.spec = spec;
         put(pod);
     }
+    // A pod with one claim, decided.
+    void decide(const std::string& pod, const std::string& its_claim, const std::string& of) {
+        claim(its_claim, of);
+        pod_with(pod, {its_claim});
+        step();
+    }
+    void select(const std::string& name) {
+        claims_[name].selected_node = "n1";
+        store(claims_[name]);
+    }
     void bind_claim(const std::string& name, const std::string& to) {
         claims_[name].volume = to;
         claims_[name].bind_completed = true;
@@ -77,14 +87,11 @@ protected:
 };
 
 TEST_F(VolumeBindsTest, AVolumeIsMadeForTheNodeThenThePodIsBound) {
-    claim("c", "late");
-    pod_with("p", {"c"});
-    step();
+    decide("p", "c", "late");
     EXPECT_EQ(told(), Lines{"select n1 for c"});
     EXPECT_EQ(used("n1"), 1000);
     done();
-    claims_["c"].selected_node = "n1";
-    store(claims_["c"]);
+    select("c");
     step();
     EXPECT_EQ(told(), Lines{}) << "not bound yet";
     auto& made = volume("made", "late");
@@ -98,14 +105,10 @@ TEST_F(VolumeBindsTest, AVolumeIsMadeForTheNodeThenThePodIsBound) {
 
 TEST_F(VolumeBindsTest, AVolumeThatIsThereIsKeptForItsClaim) {
     volume("v", "local");
-    claim("c", "local");
-    pod_with("p", {"c"});
-    step();
+    decide("p", "c", "local");
     EXPECT_EQ(told(), Lines{"keep v for c"});
     // Nobody else gets it meanwhile.
-    claim("other", "local");
-    pod_with("q", {"other"});
-    step();
+    decide("q", "other", "local");
     EXPECT_EQ(told().at(0).substr(0, 8), "refuse q");
     answer(Outcome::Done);
     volumes_["v"].claim = model::ClaimRef{"default", "c", "c-uid"};
@@ -131,8 +134,7 @@ TEST_F(VolumeBindsTest, TheBindWaitsForEveryWriteAndEveryClaim) {
     step();
     EXPECT_EQ(told(), Lines{});
     scheduler_.outcome(writes[1], Outcome::Done, now_);
-    claims_["b"].selected_node = "n1";
-    store(claims_["b"]);
+    select("b");
     step();
     EXPECT_EQ(told(), Lines{});
     bind_claim("b", "made");
@@ -142,27 +144,20 @@ TEST_F(VolumeBindsTest, TheBindWaitsForEveryWriteAndEveryClaim) {
 
 TEST_F(VolumeBindsTest, ARefusedWriteGivesEverythingBack) {
     volume("v", "local");
-    claim("c", "local");
-    pod_with("p", {"c"});
-    step();
+    decide("p", "c", "local");
     told();
     answer(Outcome::Refused);
     EXPECT_EQ(used("n1"), 0);
-    claim("other", "local");
-    pod_with("q", {"other"});
-    step();
+    decide("q", "other", "local");
     EXPECT_EQ(told(), Lines{"keep v for other"});
 }
 
 TEST_F(VolumeBindsTest, AnUnknownWriteIsDecidedAnewFromWhatIsStored) {
-    claim("c", "late");
-    pod_with("p", {"c"});
-    step();
+    decide("p", "c", "late");
     told();
     answer(Outcome::Unknown);
     EXPECT_EQ(used("n1"), 0);
-    claims_["c"].selected_node = "n1";  // it had taken effect
-    store(claims_["c"]);
+    select("c");  // it had taken effect
     later(std::chrono::seconds(2));
     step();
     EXPECT_EQ(told(), Lines{}) << "nothing is left to write";
@@ -193,13 +188,10 @@ TEST_F(VolumeBindsTest, AnswersOfAnEarlierTryDoNotCount) {
 }
 
 TEST_F(VolumeBindsTest, AProvisionerMayTakeTheNodeBack) {
-    claim("c", "late");
-    pod_with("p", {"c"});
-    step();
+    decide("p", "c", "late");
     told();
     done();
-    claims_["c"].selected_node = "n1";
-    store(claims_["c"]);
+    select("c");
     claims_["c"].selected_node.reset();
     store(claims_["c"]);
     step();
@@ -210,13 +202,10 @@ TEST_F(VolumeBindsTest, AProvisionerMayTakeTheNodeBack) {
 }
 
 TEST_F(VolumeBindsTest, NobodyWaitsForEver) {
-    claim("c", "late");
-    pod_with("p", {"c"});
-    step();
+    decide("p", "c", "late");
     told();
     done();
-    claims_["c"].selected_node = "n1";
-    store(claims_["c"]);
+    select("c");
     step();
     EXPECT_EQ(scheduler_.next_wake(), base::Instant{1} + std::chrono::seconds(600));
     later(std::chrono::seconds(600));
@@ -226,23 +215,17 @@ TEST_F(VolumeBindsTest, NobodyWaitsForEver) {
 
 TEST_F(VolumeBindsTest, ADeletedPodLetsGo) {
     volume("v", "local");
-    claim("c", "local");
-    pod_with("p", {"c"});
-    step();
+    decide("p", "c", "local");
     told();
     gone("p");
     EXPECT_EQ(used("n1"), 0);
-    claim("other", "local");
-    pod_with("q", {"other"});
-    step();
+    decide("q", "other", "local");
     EXPECT_EQ(told(), Lines{"keep v for other"});
     EXPECT_EQ(answered_.size(), 1u);
 }
 
 TEST_F(VolumeBindsTest, AClaimThatVanishesEndsTheWaiting) {
-    claim("c", "late");
-    pod_with("p", {"c"});
-    step();
+    decide("p", "c", "late");
     told();
     done();
     volumes().remove_claim("default/c", "");

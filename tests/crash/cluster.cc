@@ -242,7 +242,9 @@ void Cluster::run_controllers() {
             return objects_.remove(kind, std::string(base::find_string(document, {"metadata", "namespace"})),
                                    std::string(base::find_string(document, {"metadata", "name"})));
         }
-        CHECK(objects_.put(kind, *event.text, event.revision));
+        const auto object = control::read_object(event.text, event.revision);
+        CHECK(object != nullptr);
+        objects_.put(kind, object);
     });
     reconcile_objects();
 }

@@ -252,9 +252,9 @@ private:
                 ++owners;
                 held.add(stage.ledger.drawn(stage.ledger.find_pod(pod.meta.uid), index));
             }
-            for (const auto& [id, amount] : object->allocatable.entries()) {
+            object->allocatable.for_each([&](model::ResourceId id, int64_t amount) {
                 EXPECT_EQ(object->allocated.get(id), std::min(amount, held.get(id))) << name;
-            }
+            });
             const bool claimed = object->live() && object->allocate_once && !object->current_owners.empty();
             if (!claimed) {
                 EXPECT_EQ(object->current_owners.size(), owners) << name;
