@@ -52,7 +52,25 @@ class Cluster:
 
     def wait(self, what, until, seconds=30):
         """Until a condition ("condition=Ready"), a value ("jsonpath={.status.phase}=Running") or "delete" holds."""
+        if until.startswith("jsonpath="):
+            return self.wait_for_value(what, *until[len("jsonpath="):].rsplit("=", 1), seconds)
+        if until == "delete" and not self.run("get", what, "--ignore-not-found"):
+            return ""  # older kubectls take that for a mistake
         return self.run("wait", what, f"--for={until}", f"--timeout={seconds}s")
+
+    def wait_for_value(self, what, path, wanted, seconds):
+        """`kubectl wait` knows values since 1.23 only; a watch that prints them does it with every kubectl."""
+        watch = subprocess.Popen(
+            ["timeout", str(seconds), self.kubectl, "get", what, "--watch", "-o", "jsonpath=" + path + r'{"\n"}'],
+            stdout=subprocess.PIPE, text=True, env=self.env)
+        seen = []
+        with watch:
+            for line in watch.stdout:
+                seen.append(line.strip())
+                if seen[-1] == wanted:
+                    watch.terminate()
+                    return
+        raise SystemExit(f"{what}: {path} was not {wanted} within {seconds} s, but {seen}")
 
     def names(self, kind, *words):
         return sorted(item["metadata"]["name"] for item in self.get(kind, *words)["items"])

@@ -87,5 +87,5 @@ with Cluster(sys.argv[1], sys.argv[2], "--nodes", "3") as cluster:
     cluster.run("delete", "pod", "both")
     cluster.run("delete", "pvc", "made", "found")
     cluster.wait("pv/on-node-1", "jsonpath={.status.phase}=Released")
-    cluster.run("wait", "pv/" + volume, "--for=delete", "--timeout=30s")
+    cluster.wait("pv/" + volume, "delete")
 print("volumes: passed")
