@@ -85,7 +85,7 @@ base::Duration ControllersRun::longest_wait() const {
 
 void ControllersRun::apply(const std::string& resource, const link::FeedEvent& event) {
     const auto object = control::read_object(event.text, event.revision);
-    if (!object) return base::log_warning("Unreadable object", {{"resource", resource}});
+    if (!object) return base::log_warning("Unreadable object", {{"resource", resource}, {"revision", event.revision}});
     const auto& meta = object->meta;
     // Before and after, so that both the old and the new owner hear of it.
     if (const auto old = objects_.find(resource, meta.ns, meta.name)) tell(resource, *old);

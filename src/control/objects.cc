@@ -1,5 +1,6 @@
 #include "control/objects.h"
 
+#include "base/check.h"
 #include "base/json_view.h"
 #include "model/reader.h"
 
@@ -8,7 +9,8 @@ namespace berth::control {
 const Json& Object::document() const {
     if (!document_) {
         auto parsed = base::parse_json(*text_);
-        document_ = parsed ? std::move(*parsed) : Json(nullptr);
+        CHECK(parsed.ok());  // read_object() has read it, and no door lets a key in twice
+        document_ = std::move(*parsed);
     }
     return *document_;
 }

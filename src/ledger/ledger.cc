@@ -344,6 +344,7 @@ PodIndex Ledger::new_pod() {
 }
 
 PodIndex Ledger::assume(const model::Pod& pod, Row row, std::vector<Charge> charges) {
+    CHECK(row != kNoRow);
     const PodIndex index = enter(pod, row, linked_by(pod, charges), true);
     pods_[index].charges = std::move(charges);
     place(index);

@@ -81,11 +81,12 @@ public:
     }
     size_t under_way() const { return under_way_; }
 
-    // Until something came, or for at most that long. Waits end at least kRest apart, so that under load many messages
+    // Until something came, or for at most that long. Whoever was woken rests first, so that under load many messages
     // share a wake-up, which costs more than any of them.
     void wait(base::Duration most) {
-        std::this_thread::sleep_until(std::min(woken_ + kRest, std::chrono::steady_clock::now() + most));
-        bell_.wait(most);
+        const auto end = std::chrono::steady_clock::now() + most;
+        std::this_thread::sleep_until(std::min(woken_ + kRest, end));
+        bell_.wait(end - std::chrono::steady_clock::now());
         woken_ = std::chrono::steady_clock::now();
     }
     // Any thread: ends a wait.

@@ -63,7 +63,8 @@ void Scheduler::decide_for(PendingPod& pending, base::Instant now, std::vector<P
     if (!consulted) {
         if (const Row row = choose_fast(pod, profile); row != ledger::kNoRow) {
             const Ask there = ask_on(pod, ledger_, row);
-            if (!deciders_.find(pod.spec->scheduler_name)->second->credit()) return bind(there, row, {}, {}, now, plans);
+            if (!deciders_.find(pod.spec->scheduler_name)->second->credit())
+                return bind(there, row, {}, {}, now, plans);
             auto charges = charges_on(there, ledger_, row);
             const auto annotations = annotations_for(charges, ledger_);
             return bind(there, row, std::move(charges), annotations, now, plans);

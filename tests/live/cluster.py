@@ -54,9 +54,12 @@ class Cluster:
         """Until a condition ("condition=Ready"), a value ("jsonpath={.status.phase}=Running") or "delete" holds."""
         if until.startswith("jsonpath="):
             return self.wait_for_value(what, *until[len("jsonpath="):].rsplit("=", 1), seconds)
-        if until == "delete" and not self.run("get", what, "--ignore-not-found"):
-            return ""  # older kubectls take that for a mistake
-        return self.run("wait", what, f"--for={until}", f"--timeout={seconds}s")
+        try:
+            return self.run("wait", what, f"--for={until}", f"--timeout={seconds}s")
+        except SystemExit:
+            # Older kubectls take an object that is gone for a mistake.
+            if until != "delete" or self.run("get", what, "--ignore-not-found"):
+                raise
 
     def wait_for_value(self, what, path, wanted, seconds):
         """`kubectl wait` knows values since 1.23 only; a watch that prints them does it with every kubectl."""
@@ -70,7 +73,7 @@ class Cluster:
                 if seen[-1] == wanted:
                     watch.terminate()
                     return
-        raise SystemExit(f"{what}: {path} was not {wanted} within {seconds} s, but {seen}")
+        raise SystemExit(f"{what}: {path} was not {wanted} within {seconds} s, but {seen}; the watch ended with {watch.returncode}")
 
     def names(self, kind, *words):
         return sorted(item["metadata"]["name"] for item in self.get(kind, *words)["items"])
