@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <openssl/ssl.h>
+#include <openssl/x509v3.h>
 
 #include <boost/asio/post.hpp>
 #include <ctime>
@@ -27,6 +28,16 @@ std::string http_date() {
     return {text, std::strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", &parts)};
 }
 
+// OpenSSL works out what a certificate says when it is first used; after this the lanes only read it.
+void settle_authorities(SSL_CTX* context) {
+    auto* objects = X509_STORE_get0_objects(SSL_CTX_get_cert_store(context));
+    for (int i = 0; i < sk_X509_OBJECT_num(objects); ++i) {
+        if (auto* authority = X509_OBJECT_get0_X509(sk_X509_OBJECT_value(objects, i))) {
+            X509_check_purpose(authority, -1, 0);
+        }
+    }
+}
+
 // Sessions are never resumed: a resumed one would skip the check of the client's certificate.
 Result<std::unique_ptr<asio::ssl::context>> tls_context(const TlsKeys& keys) {
     auto context = std::make_unique<asio::ssl::context>(asio::ssl::context::tls_server);
@@ -42,6 +53,7 @@ Result<std::unique_ptr<asio::ssl::context>> tls_context(const TlsKeys& keys) {
     if (!ec) context->add_certificate_authority(asio::buffer(keys.client_ca_pem), ec);
     if (!ec) context->set_verify_mode(asio::ssl::verify_peer, ec);
     if (ec) return base::internal("the TLS keys cannot be used: " + ec.message());
+    settle_authorities(native);
     return context;
 }
 
