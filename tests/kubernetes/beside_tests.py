@@ -4,7 +4,7 @@ import json
 
 from berths import Watcher, start, start_both
 from cluster import PODS
-from deploy_tests import install
+from deploy_tests import install, rest_deployments
 from invariants import check
 from objects import pod, reservation
 from processes import wait_for
@@ -24,11 +24,10 @@ def beside_kube_scheduler(stage):
     """Both on one cluster: each places its own pods; what the other one placed counts; on nodes of its own Berth is exact"""
     with stage.cluster() as cluster:
         start_both(cluster)
+        rest_deployments(cluster)
         start_kube_scheduler(cluster)
         cluster.nodes(10, prefix="shared-")
         cluster.nodes(5, prefix="berth-", labels="pool=berth")
-        # The node controller writes the whole list of taints while it takes the first ones off.
-        wait_for("no node has a taint", lambda: not any(n["spec"].get("taints") for n in cluster.items("/api/v1/nodes")))
         for i in range(5):
             taint = {"spec": {"taints": [{"key": "berth.dev/pool", "effect": "NoSchedule"}]}}
             code, answer = cluster.ask("PATCH", f"/api/v1/nodes/berth-{i}", taint, "application/merge-patch+json")

@@ -25,6 +25,12 @@ def install(cluster):
     return text, told
 
 
+def rest_deployments(cluster):
+    """The pods of Berth's own deployments would take room of the simulated nodes."""
+    cluster.kubectl("-n", "berth-system", "scale", "deployment", "--all", "--replicas=0")
+    wait_for("they are gone", lambda: not cluster.items("/api/v1/namespaces/berth-system/pods"))
+
+
 def deploy_base(stage):
     """kubectl kustomize deploy/base applies, twice; nothing in it is a wildcard; pods of it are admitted"""
     with stage.cluster() as cluster:

@@ -5,7 +5,7 @@ import time
 from berths import Watcher, start
 from beside_tests import start_kube_scheduler
 from cluster import PODS, RESERVATIONS, ROOT
-from deploy_tests import install
+from deploy_tests import install, rest_deployments
 from invariants import check
 from objects import pod, reservation
 from processes import free_port, wait_for
@@ -29,8 +29,7 @@ def start_webhook(cluster, *flags, name="berth-controllers"):
 def prepare(cluster, *flags):
     install(cluster)
     cluster.kubectl("apply", "--server-side", "-k", ROOT / "deploy/webhook")
-    # The deployments' own pods would take room of the simulated nodes.
-    cluster.kubectl("-n", "berth-system", "scale", "deployment", "--all", "--replicas=0")
+    rest_deployments(cluster)
     start(cluster)
     return start_webhook(cluster, *flags)
 
