@@ -84,17 +84,19 @@ void SchedulerRun::run() {
         bool busy = traffic_.poll([this](const auto& kind, const auto& event) { apply(kind, event); });
         busy = take_answers() || busy;
         if (traffic_.stopping() && traffic_.under_way() == 0) return;
-        const bool synced = traffic_.synced();
-        if (synced && !traffic_.stopping() && traffic_.under_way() < kMostUnderWay) {
-            busy = decide() || busy;
-        }
+        if (may_decide()) busy = decide() || busy;
         if (busy) continue;
         base::Duration most = kLongestWait;
-        if (const auto next = scheduler_.next_wake(); next && synced) {
+        // While we may not decide, an answer wakes us, not the queue.
+        if (const auto next = scheduler_.next_wake(); next && may_decide()) {
             most = std::min(most, std::max(base::Duration::zero(), *next - clock_.now()));
         }
         traffic_.wait(most);
     }
+}
+
+bool SchedulerRun::may_decide() const {
+    return traffic_.synced() && !traffic_.stopping() && traffic_.under_way() < kMostUnderWay;
 }
 
 bool SchedulerRun::decide() {

@@ -38,6 +38,7 @@ private:
     };
 
     void run();
+    bool may_decide() const;
     bool decide();
     bool take_answers();
     void take_stored(const sched::ReadBack& read, const link::Reply& reply);
