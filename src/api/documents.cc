@@ -5,15 +5,21 @@
 #include "api/status.h"
 #include "model/kinds/discovery.h"
 #include "model/kinds/openapi.h"
+#include "model/version.h"
 
 namespace berth::api {
 namespace {
 
-// The Kubernetes release whose API we speak; kubectl compares it with its own.
 Json version_json() {
-    return JsonObject{{"major", "1"},    {"minor", "32"},      {"gitVersion", "v1.32.0+berth"},
-                      {"gitCommit", ""}, {"gitTreeState", ""}, {"buildDate", ""},
-                      {"goVersion", ""}, {"compiler", "g++"},  {"platform", "linux/amd64"}};
+    return JsonObject{{"major", "1"},
+                      {"minor", model::kServedMinor},
+                      {"gitVersion", model::kServedVersion},
+                      {"gitCommit", ""},
+                      {"gitTreeState", ""},
+                      {"buildDate", ""},
+                      {"goVersion", ""},
+                      {"compiler", "g++"},
+                      {"platform", "linux/amd64"}};
 }
 
 Response document(const Json& json) {

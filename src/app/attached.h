@@ -2,9 +2,7 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "app/component.h"
 #include "base/metrics.h"

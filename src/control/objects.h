@@ -18,6 +18,7 @@ class Object {
 public:
     Object(model::Meta what, std::shared_ptr<const std::string> text) : meta(std::move(what)), text_(std::move(text)) {}
     const Json& document() const;
+    const std::string& text() const { return *text_; }
 
     model::Meta meta;
     std::string node;   // spec.nodeName

@@ -6,6 +6,7 @@
 
 #include "control/pods.h"
 #include "model/times.h"
+#include "model/version.h"
 
 namespace berth::control {
 namespace {
@@ -229,7 +230,7 @@ Json simulated_node(const SimulatedNode& wanted, base::Time now) {
                                                       {"osImage", "simulated"},
                                                       {"kernelVersion", "simulated"},
                                                       {"containerRuntimeVersion", "berth://simulated"},
-                                                      {"kubeletVersion", "v1.32.0+berth"},
+                                                      {"kubeletVersion", model::kServedVersion},
                                                       {"kubeProxyVersion", ""},
                                                       {"machineID", wanted.name},
                                                       {"systemUUID", wanted.name},

@@ -19,8 +19,7 @@ constexpr const char* kClasses = "storage.k8s.io/storageclasses";
 template <class T>
 std::optional<T> read(const Object& object, Result<T> (*reader)(JsonView)) {
     base::JsonParser parser;
-    const std::string text = base::to_text(object.document());
-    const auto view = parser.parse(text);
+    const auto view = parser.parse(object.text());
     if (!view) return std::nullopt;
     auto typed = reader(*view);
     if (!typed) return std::nullopt;

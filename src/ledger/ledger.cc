@@ -43,8 +43,6 @@ std::pair<int64_t, int64_t> scoring_of(const ReservationEntry& reservation, cons
 
 }  // namespace
 
-// ---- nodes
-
 Ledger::Ledger() : terms_(std::make_unique<Terms>()) {}
 
 Ledger::~Ledger() = default;
@@ -72,6 +70,8 @@ void Ledger::remove_workload(model::WorkloadKind kind, std::string_view ns, std:
 std::shared_ptr<const model::PodSpec> Ledger::intern(const std::shared_ptr<const model::PodSpec>& spec) {
     return specs_.intern(spec);
 }
+
+// ---- nodes
 
 Row Ledger::new_row() {
     if (!free_rows_.empty()) {

@@ -5,6 +5,7 @@
 
 #include "model/kinds/openapi_parts.h"
 #include "model/kinds/text.h"
+#include "model/version.h"
 
 namespace berth::model {
 namespace {
@@ -14,7 +15,7 @@ constexpr std::string_view kDescriptions =
     ;
 
 Json info() {
-    return JsonObject{{"title", "Kubernetes"}, {"version", "v1.35.0"}};
+    return JsonObject{{"title", "Kubernetes"}, {"version", kServedVersion}};
 }
 
 // Bodies and answers that are no kinds of their own.
