@@ -10,6 +10,7 @@
 #include "api/pki.h"
 #include "app/address.h"
 #include "app/health.h"
+#include "base/log.h"
 #include "base/random.h"
 #include "store/sqlite_log.h"
 
@@ -52,6 +53,11 @@ Status Server::open_store(const ServerOptions& options) {
     else
         log = TRY(store::sqlite_log({options.data_dir}));
     store_ = TRY(store::Store::open(std::move(log)));
+    if (!options.in_memory) {
+        const auto& found = store_->recovered();
+        base::log_info("Opened the store",
+                       {{"dir", options.data_dir}, {"objects", found.objects}, {"revision", found.revision}});
+    }
     guard_ = std::make_unique<BindGuard>(*store_);
     store_->set_guard(guard_.get());
     return {};
