@@ -116,6 +116,7 @@ void add_attached_flags(cli::CommandLine& line, AttachedOptions& options) {
     line.option("--metrics-bind-address", options.bind_address,
                 "HOST:PORT of /healthz, /livez, /readyz and /metrics, without TLS; 0 is nowhere")
         .show_default();
+    line.logs();
 }
 
 int run_attached(const std::string& command, AttachedOptions options, const StartComponent& start) {

@@ -13,6 +13,7 @@ void add_server_flags(cli::CommandLine& line, ServerOptions& options) {
     line.flag("--in-memory", options.in_memory, "keep objects in memory only");
     line.flag("--plain-http", options.plain_http, "no TLS; loopback addresses only");
     line.option("--io-threads", options.threads, "threads that serve connections").show_default().within(1, 64);
+    line.logs();
 }
 
 int serve(std::vector<std::string> words) {

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/log.h"
 #include "cli/command.h"
 #include "model/times.h"
 
@@ -78,6 +79,13 @@ void CommandLine::flag(const std::string& names, bool& value, const std::string&
     app_->add_flag(names, value, help);
 }
 
+void CommandLine::logs() {
+    option("--logging-format", log_format_, "of the log on standard error").show_default().one_of({"text", "json"});
+    option("--log-level", log_level_, "the least that is logged")
+        .show_default()
+        .one_of({"debug", "info", "warning", "error", "off"});
+}
+
 CommandLine& CommandLine::command(const std::string& name, const std::string& about) {
     app_->require_subcommand(1);
     commands_.push_back(std::unique_ptr<CommandLine>(new CommandLine(app_->add_subcommand(name, about))));
@@ -95,6 +103,7 @@ std::optional<int> CommandLine::parse(std::vector<std::string> words) {
     } catch (const CLI::ParseError& error) {
         return app_->exit(error) == 0 ? kDone : kWrongUsage;
     }
+    base::set_log({.level = *base::parse_log_level(log_level_), .format = *base::parse_log_format(log_format_)});
     return std::nullopt;
 }
 

@@ -47,6 +47,8 @@ public:
     // Such as 24h or 500ms; never negative.
     void duration(const std::string& name, base::Duration& value, const std::string& help);
     void flag(const std::string& names, bool& value, const std::string& help);
+    // How a server logs; parse() sets it.
+    void logs();
     // One of several commands behind this one; one of them must be given.
     CommandLine& command(const std::string& name, const std::string& about);
     bool given() const;
@@ -60,6 +62,8 @@ private:
     std::unique_ptr<CLI::App> whole_;  // nullptr in a command behind another one
     CLI::App* app_;
     std::vector<std::unique_ptr<CommandLine>> commands_;
+    std::string log_format_ = "text";
+    std::string log_level_ = "info";
 };
 
 }  // namespace berth::cli
