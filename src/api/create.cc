@@ -14,36 +14,34 @@ bool keeps_status(const Call& call) {
     return call.kind->group.empty() && call.kind->plural == "nodes";
 }
 
-Result<Json> new_object(Desk& desk, const Call& call, const Json& wanted, std::vector<std::string>& warnings) {
-    Json object = wanted;
-    if (auto matched = match_url(call, object); !matched) return matched.error();
-    if (auto stamped = stamp_new(desk, call, object); !stamped) return stamped.error();
-    if (auto open = check_namespace(desk, call, meta_text(object, "name")); !open) return open.error();
+// Makes of what was sent the object that is stored.
+Status settle_new(Desk& desk, const Call& call, Decoded& sent) {
+    Json& object = sent.object;
+    TRY(match_url(call, object));
+    TRY(stamp_new(desk, call, object));
+    TRY(check_namespace(desk, call, meta_text(object, "name")));
     if (call.kind->has_status() && !keeps_status(call)) object.as_object().erase("status");
-    Entry entry{desk, call, nullptr, object, warnings};
-    if (auto admitted = admit(entry); !admitted) return admitted.error();
-    return object;
+    Entry entry{desk, call, nullptr, object, sent.warnings};
+    return admit(entry);
 }
 
 }  // namespace
 
 void create_object(Desk& desk, CallPtr call, Done done) {
-    auto decoded = decode_object(*call, *call->kind);
-    if (!decoded) return done(std::move(decoded).error());
-    auto wanted = std::make_shared<const Decoded>(std::move(*decoded));
     write(
         desk, call,
-        [&desk, call, wanted](const store::RecordPtr&) -> Result<Draft> {
+        [&desk, call](const store::RecordPtr&) -> Result<Draft> {
+            Decoded sent = TRY(decode_object(*call, *call->kind));
+            TRY(settle_new(desk, *call, sent));
             Draft out;
             out.code = 201;
-            out.warnings = wanted->warnings;
-            const Json object = TRY(new_object(desk, *call, wanted->object, out.warnings));
+            out.warnings = std::move(sent.warnings);
             store::Write write;
             write.op = store::Op::Create;
             write.key = call->key();
-            write.key.name = std::string(meta_text(object, "name"));
-            write.uid = std::string(meta_text(object, "uid"));
-            write.bytes = stored_bytes(object);
+            write.key.name = std::string(meta_text(sent.object, "name"));
+            write.uid = std::string(meta_text(sent.object, "uid"));
+            write.bytes = stored_bytes(sent.object);
             if (write.bytes->size() > kMaxObject) {
                 return Error{Reason::RequestEntityTooLarge, "the object is larger than 1.5 MiB"};
             }

@@ -53,9 +53,10 @@ Status match_kind(const model::Kind& kind, Json& object) {
     if (!object.is_object()) return base::bad_request("the request body is not an object");
     const auto match = [&](const char* field, const std::string& expected) -> Status {
         const Json* found = object.as_object().if_contains(field);
-        if (found == nullptr || found->is_null() || *found == Json("")) {
+        const bool text = found != nullptr && found->is_string();
+        if (found == nullptr || found->is_null() || (text && found->get_string().empty())) {
             object.as_object()[field] = expected;
-        } else if (*found != Json(expected)) {
+        } else if (!text || found->get_string() != expected) {
             return base::bad_request(fmt::format("the {} in the data ({}) does not match the expected {} ({})", field,
                                                  base::to_text(*found), field, expected));
         }

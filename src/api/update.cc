@@ -146,7 +146,7 @@ Status settle_update(const Call& call, const Json& before, Json& after) {
         carry(before.as_object(), after.as_object(), "status");
     }
     if (auto fine = check_new_finalizers(call, before, after); !fine) return fine;
-    if (call.kind->generation && !same_spec(before, after)) {
+    if (call.kind->generation && call.subresource != "status" && !same_spec(before, after)) {
         const Json* generation = old.if_contains("generation");
         meta["generation"] = (generation != nullptr && generation->is_int64() ? generation->as_int64() : 0) + 1;
     }
@@ -154,26 +154,24 @@ Status settle_update(const Call& call, const Json& before, Json& after) {
 }
 
 void update_object(Desk& desk, CallPtr call, Done done) {
-    auto decoded = decode_object(*call, *call->kind);
-    if (!decoded) return done(std::move(decoded).error());
-    if (auto matched = match_url(*call, decoded->object); !matched) return done(matched.error());
-    auto wanted = std::make_shared<const Decoded>(std::move(*decoded));
     write(
         desk, call,
-        [&desk, call, wanted](const store::RecordPtr& head) -> Result<Draft> {
+        [&desk, call](const store::RecordPtr& head) -> Result<Draft> {
+            Decoded sent = TRY(decode_object(*call, *call->kind));
+            TRY(match_url(*call, sent.object));
             if (head == nullptr) return not_found_error(call->resource(), call->name);
             const Json before = TRY(stored_object(*head));
-            return replace(desk, *call, head, before, wanted->object, wanted->warnings);
+            return replace(desk, *call, head, before, std::move(sent.object), std::move(sent.warnings));
         },
         std::move(done));
 }
 
 void patch_object(Desk& desk, CallPtr call, Done done) {
-    auto parsed = parse_patch(call->body);
-    if (!parsed) return done(std::move(parsed).error());
-    auto change = std::make_shared<const Patch>(std::move(*parsed));
     write(
-        desk, call, [&desk, call, change](const store::RecordPtr& head) { return patch(desk, *call, head, *change); },
+        desk, call,
+        [&desk, call](const store::RecordPtr& head) -> Result<Draft> {
+            return patch(desk, *call, head, TRY(parse_patch(call->body)));
+        },
         std::move(done));
 }
 

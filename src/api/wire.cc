@@ -49,30 +49,30 @@ void append_version(store::Revision revision, std::string& out) {
 
 store::Bytes stored_bytes(const Json& object) {
     const auto& members = object.as_object();
-    auto out = std::make_shared<std::string>("{\"apiVersion\":");
-    base::append_text(members.at("apiVersion"), *out);
-    *out += ",\"kind\":";
-    base::append_text(members.at("kind"), *out);
-    *out += ",\"metadata\":{";
-    const size_t empty = out->size();
+    thread_local std::string out;  // keeps its room
+    out = "{\"apiVersion\":";
+    base::append_text(members.at("apiVersion"), out);
+    out += ",\"kind\":";
+    base::append_text(members.at("kind"), out);
+    out += ",\"metadata\":{";
+    const size_t empty = out.size();
     for (const auto& [key, value] : members.at("metadata").as_object()) {
         if (key == "resourceVersion" || key == "managedFields" || key == "selfLink") continue;
-        if (out->size() != empty) *out += ',';
-        base::append_quoted(key, *out);
-        *out += ':';
-        base::append_text(value, *out);
+        if (out.size() != empty) out += ',';
+        base::append_quoted(key, out);
+        out += ':';
+        base::append_text(value, out);
     }
-    *out += '}';
+    out += '}';
     for (const auto& [key, value] : members) {
         if (key == "apiVersion" || key == "kind" || key == "metadata") continue;
-        *out += ',';
-        base::append_quoted(key, *out);
-        *out += ':';
-        base::append_text(value, *out);
+        out += ',';
+        base::append_quoted(key, out);
+        out += ':';
+        base::append_text(value, out);
     }
-    *out += '}';
-    out->shrink_to_fit();
-    return out;
+    out += '}';
+    return std::make_shared<const std::string>(out);
 }
 
 Result<Json> stored_object(const store::Record& record) {

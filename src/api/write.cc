@@ -65,12 +65,18 @@ struct Attempt {
     int tries = kTries;
 };
 
+// Of the documents only the draft's texts remain.
+Result<Draft> compose_in_scope(const Attempt& state, const store::RecordPtr& head) {
+    const base::JsonScope documents;
+    return state.compose(head);
+}
+
 void attempt(std::shared_ptr<Attempt> state) {
     Desk& desk = state->desk;
     const Call& call = *state->call;
     const bool creates = call.verb == Verb::Create && call.subresource.empty();
     const auto head = creates ? nullptr : desk.store.head(call.key());
-    auto composed = state->compose(head);
+    auto composed = compose_in_scope(*state, head);
     if (!composed) return state->done(std::move(composed).error());
     auto draft = std::make_shared<Draft>(std::move(*composed));
     const store::Write& write = draft->txn.writes[draft->subject];
@@ -80,8 +86,7 @@ void attempt(std::shared_ptr<Attempt> state) {
         }
         return state->done(finish(call, *draft, imagine(write, head)));
     }
-    auto txn = draft->txn;
-    desk.store.submit(std::move(txn), [state, draft](Result<store::Commit> result) {
+    desk.store.submit(draft->txn, [state, draft](Result<store::Commit> result) {
         const Call& asked = *state->call;
         const store::Write& subject = draft->txn.writes[draft->subject];
         if (result) return state->done(finish(asked, *draft, result->records[draft->subject]));
@@ -125,6 +130,14 @@ bool ready_to_go(const Json& object) {
     return holds == nullptr || !holds->is_array() || holds->as_array().empty();
 }
 
+// What changes most often is looked at first.
+bool same_object(const Json& before, const Json& after) {
+    const Json* old_status = before.as_object().if_contains("status");
+    const Json* new_status = after.as_object().if_contains("status");
+    if (old_status != nullptr && new_status != nullptr && *old_status != *new_status) return false;
+    return before == after;
+}
+
 }  // namespace
 
 Draft draft_update(const store::RecordPtr& head, const Json& before, Json after) {
@@ -139,7 +152,7 @@ Draft draft_update(const store::RecordPtr& head, const Json& before, Json after)
     write.key = head->key;
     write.if_revision = head->revision;
     // The same object in another order of keys is the same object: no new version, no event.
-    write.bytes = before == after ? head->bytes : stored_bytes(after);
+    write.bytes = same_object(before, after) ? head->bytes : stored_bytes(after);
     out.txn.writes.push_back(std::move(write));
     return out;
 }

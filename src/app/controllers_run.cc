@@ -154,7 +154,7 @@ void ControllersRun::send(const Job& job, control::Actions actions) {
 bool ControllersRun::take_answers() {
     return traffic_.answers([this](const Sent& sent, const Result<link::Reply>& reply) {
         Busy& busy = busy_[sent.job];
-        --busy.unanswered;
+        if (--busy.unanswered == 0) answered_.push_back(sent.job);
         if (reply && reply->ok()) {
             auto& awaited = busy.awaited[sent.resource];
             awaited = std::max(awaited, reply->revision);
@@ -166,15 +166,14 @@ bool ControllersRun::take_answers() {
 
 // Targets whose writes have all come back through the feeds may be looked at again.
 void ControllersRun::settle_seen() {
-    std::vector<Job> settled;
-    for (const auto& [job, busy] : busy_) {
-        if (busy.unanswered > 0) continue;
-        const bool all = std::all_of(busy.awaited.begin(), busy.awaited.end(), [&](const auto& entry) {
+    const auto seen = std::partition(answered_.begin(), answered_.end(), [&](const Job& job) {
+        const auto& awaited = busy_.find(job)->second.awaited;
+        return !std::all_of(awaited.begin(), awaited.end(), [&](const auto& entry) {
             return !watchers_.contains(entry.first) || traffic_.seen(entry.first) >= entry.second;
         });
-        if (all) settled.push_back(job);
-    }
-    for (const auto& job : settled) finish(job);
+    });
+    for (auto job = seen; job != answered_.end(); ++job) finish(*job);
+    answered_.erase(seen, answered_.end());
 }
 
 void ControllersRun::finish(const Job& job) {

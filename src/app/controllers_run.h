@@ -61,6 +61,7 @@ private:
     std::map<std::string, std::vector<size_t>> watchers_;  // resource -> reconcilers
     std::set<Job> ready_;
     std::map<Job, Busy> busy_;
+    std::vector<Job> answered_;  // of these, all that was sent; not all that came of it need have been seen
     std::map<Job, int> failures_;
     std::map<Job, base::Instant> due_at_;
     std::set<std::pair<base::Instant, Job>> due_;  // the same, by time

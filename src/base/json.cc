@@ -16,6 +16,12 @@ namespace {
 
 namespace bj = boost::json;
 
+thread_local bj::memory_resource* scope = nullptr;  // of the innermost JsonScope
+
+bj::storage_ptr storage() {
+    return scope == nullptr ? bj::storage_ptr() : bj::storage_ptr(scope);
+}
+
 // Builds the document and notices duplicate keys, which Boost's own handler would silently merge.
 struct StrictHandler {
     static constexpr size_t max_object_size = size_t(-1);
@@ -23,7 +29,11 @@ struct StrictHandler {
     static constexpr size_t max_key_size = size_t(-1);
     static constexpr size_t max_string_size = size_t(-1);
 
-    StrictHandler(unsigned char* buffer, size_t size) : stack({}, buffer, size) {}
+    StrictHandler(unsigned char* buffer, size_t size) : stack({}, buffer, size) {
+        keys.reserve(1024);
+        ends.reserve(64);
+        sorted.reserve(32);
+    }
 
     bj::value_stack stack;
     std::string keys;            // of all open objects, one behind the other, the innermost last
@@ -126,12 +136,20 @@ void append_double(double d, std::string& out) {
 
 }  // namespace
 
+JsonScope::JsonScope() : memory_(first_.data(), first_.size()), outer_(scope) {
+    scope = &memory_;
+}
+
+JsonScope::~JsonScope() {
+    scope = outer_;
+}
+
 Result<Json> parse_json(std::string_view text) {
     bj::parse_options options;
     options.max_depth = kMaxJsonDepth;
     std::array<unsigned char, 8192> buffer;
     bj::basic_parser<StrictHandler> parser(options, buffer.data(), buffer.size());
-    parser.handler().stack.reset();
+    parser.handler().stack.reset(storage());
     bj::error_code ec;
     const size_t used = parser.write_some(false, text.data(), text.size(), ec);
     if (!parser.handler().duplicate.empty()) {
@@ -228,9 +246,10 @@ void append_text(const Json& value, std::string& out) {
 }
 
 std::string to_text(const Json& value) {
-    std::string out;
-    append_text(value, out);
-    return out;
+    thread_local std::string text;  // keeps its room
+    text.clear();
+    append_text(value, text);
+    return text;
 }
 
 const Json* find(const Json& value, std::initializer_list<std::string_view> path) {

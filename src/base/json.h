@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <boost/json/monotonic_resource.hpp>
 #include <boost/json/value.hpp>
 #include <initializer_list>
 #include <string>
@@ -17,6 +19,21 @@ inline constexpr int kMaxJsonDepth = 128;
 // Strict: one value and nothing after it; at most kMaxJsonDepth levels; duplicate keys, invalid UTF-8 and NaN are
 // refused. The error says what and at which byte.
 Result<Json> parse_json(std::string_view text);
+
+// While one lives, what parse_json() makes on this thread, and copies of it, stand in its memory, which goes all at
+// once with it: for the documents of one request, of which only texts remain. The innermost counts.
+class JsonScope {
+public:
+    JsonScope();
+    ~JsonScope();
+    JsonScope(const JsonScope&) = delete;
+    JsonScope& operator=(const JsonScope&) = delete;
+
+private:
+    std::array<unsigned char, 24 << 10> first_;
+    boost::json::monotonic_resource memory_;
+    boost::json::memory_resource* outer_;
+};
 
 // Compact text; keys in the document's order; doubles with the digits that Go prints, an exponent from 9e18 on.
 std::string to_text(const Json& value);

@@ -212,7 +212,7 @@ Status fill_durably(const Place& place, size_t objects, uint64_t seed) {
     for (size_t i = 0; i < objects;) {
         Txn txn;
         for (size_t n = 0; n < 500 && i < objects; ++n) txn.writes.push_back(create(i++, random));
-        TRY(store->commit(std::move(txn)));
+        TRY(store->commit(txn));
     }
     return {};
 }

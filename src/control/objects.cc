@@ -31,25 +31,35 @@ ObjectPtr read_object(std::shared_ptr<const std::string> text, uint64_t revision
 }
 
 void Objects::put(const std::string& resource, ObjectPtr object) {
-    const Name name{object->meta.ns, object->meta.name};
-    remove(resource, name.first, name.second);
-    for (const auto& owner : object->meta.owners) by_owner_[owner.uid].insert({resource, name});
-    ++uids_[object->meta.uid];
-    by_resource_[resource][name] = std::move(object);
+    ObjectPtr& place = by_resource_[resource][{object->meta.ns, object->meta.name}];
+    if (place) forget(resource, *place);
+    index(resource, *object);
+    place = std::move(object);
 }
 
 void Objects::remove(const std::string& resource, const std::string& ns, const std::string& name) {
     auto& objects = by_resource_[resource];
     const auto found = objects.find({ns, name});
     if (found == objects.end()) return;
-    for (const auto& owner : found->second->meta.owners) {
+    forget(resource, *found->second);
+    objects.erase(found);
+}
+
+void Objects::index(const std::string& resource, const Object& object) {
+    ++uids_[object.meta.uid];
+    for (const auto& owner : object.meta.owners) {
+        by_owner_[owner.uid].insert({resource, {object.meta.ns, object.meta.name}});
+    }
+}
+
+void Objects::forget(const std::string& resource, const Object& object) {
+    const auto uid = uids_.find(object.meta.uid);
+    if (--uid->second == 0) uids_.erase(uid);
+    for (const auto& owner : object.meta.owners) {
         auto& places = by_owner_[owner.uid];
-        places.erase({resource, {ns, name}});
+        places.erase({resource, {object.meta.ns, object.meta.name}});
         if (places.empty()) by_owner_.erase(owner.uid);
     }
-    const auto uid = uids_.find(found->second->meta.uid);
-    if (--uid->second == 0) uids_.erase(uid);
-    objects.erase(found);
 }
 
 ObjectPtr Objects::find(const std::string& resource, const std::string& ns, const std::string& name) const {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <absl/container/flat_hash_map.h>
+
 #include <map>
 #include <memory>
 #include <optional>
@@ -58,9 +60,12 @@ private:
         auto operator<=>(const Place&) const = default;
     };
 
+    void index(const std::string& resource, const Object& object);
+    void forget(const std::string& resource, const Object& object);
+
     std::map<std::string, std::map<Name, ObjectPtr>> by_resource_;
-    std::map<std::string, std::set<Place>> by_owner_;
-    std::map<std::string, size_t> uids_;  // events.k8s.io and core events are one object under two names
+    absl::flat_hash_map<std::string, std::set<Place>> by_owner_;
+    absl::flat_hash_map<std::string, size_t> uids_;  // events.k8s.io and core events are one object under two names
 };
 
 }  // namespace berth::control

@@ -1,6 +1,6 @@
 #include "link/local.h"
 
-#include <map>
+#include <absl/container/flat_hash_set.h>
 
 #include "base/check.h"
 
@@ -21,37 +21,44 @@ public:
         for (const auto& event : *events) {
             const auto& record = *event->record;
             const bool gone = event->type == store::Event::Type::Deleted;
-            if (gone) {
-                known_.erase({record.key.ns, record.key.name});
-            } else {
-                known_[{record.key.ns, record.key.name}] = event->record;
-            }
+            known_.erase(event->record);
+            if (!gone) known_.insert(event->record);
             out.push_back({gone ? FeedEvent::Type::Gone : FeedEvent::Type::Put, record.bytes, record.revision});
         }
         return out;
     }
 
 private:
-    using Name = std::pair<std::string, std::string>;
+    // By name: another version of an object is the same entry.
+    struct NameHash {
+        size_t operator()(const store::RecordPtr& record) const {
+            return absl::HashOf(record->key.ns, record->key.name);
+        }
+    };
+    struct SameName {
+        bool operator()(const store::RecordPtr& a, const store::RecordPtr& b) const {
+            return a->key.name == b->key.name && a->key.ns == b->key.ns;
+        }
+    };
+    using Known = absl::flat_hash_set<store::RecordPtr, NameHash, SameName>;
 
     // At the start, and when the history no longer reaches back to where we stood.
     std::vector<FeedEvent> relist() {
         watch_.reset();
         const auto page = store_.list({.kind = kind_});
         CHECK(page.ok());
-        std::map<Name, store::RecordPtr> now;
         std::vector<FeedEvent> out;
         for (const auto& record : page->records) {
-            now.emplace(Name{record->key.ns, record->key.name}, record);
-            const auto before = known_.find({record->key.ns, record->key.name});
+            const auto before = known_.find(record);
             // Another object under the same name: the old one went in between.
-            if (before != known_.end() && before->second->uid != record->uid) {
-                out.push_back({FeedEvent::Type::Gone, before->second->bytes, page->revision});
+            if (before != known_.end() && (*before)->uid != record->uid) {
+                out.push_back({FeedEvent::Type::Gone, (*before)->bytes, page->revision});
             }
             out.push_back({FeedEvent::Type::Put, record->bytes, record->revision});
         }
-        for (const auto& [name, record] : known_) {
-            if (!now.contains(name)) out.push_back({FeedEvent::Type::Gone, record->bytes, page->revision});
+        Known now(page->records.begin(), page->records.end());
+        for (const auto& record : known_) {
+            if (!now.contains(record)) out.push_back({FeedEvent::Type::Gone, record->bytes, page->revision});
         }
         out.push_back({FeedEvent::Type::Synced, nullptr, page->revision});
         known_ = std::move(now);
@@ -64,7 +71,7 @@ private:
     std::string kind_;
     std::function<void()> notify_;
     std::unique_ptr<store::Watch> watch_;
-    std::map<Name, store::RecordPtr> known_;
+    Known known_;
 };
 
 }  // namespace

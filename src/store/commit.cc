@@ -12,6 +12,7 @@ namespace {
 
 Status names_each_once(const Txn& txn) {
     if (txn.writes.empty()) return base::bad_request("a transaction needs at least one write");
+    if (txn.writes.size() == 1) return {};
     if (txn.writes.size() > kMaxWrites) return base::bad_request("a transaction has too many writes");
     std::vector<const Key*> keys;
     for (const Write& write : txn.writes) keys.push_back(&write.key);
@@ -75,7 +76,7 @@ EventPtr event_of(Log::Change change, RecordPtr previous) {
         Event{previous ? Type::Modified : Type::Added, std::move(change.record), std::move(previous)});
 }
 
-void Store::submit(Txn txn, Done done) {
+void Store::submit(const Txn& txn, Done done) {
     std::optional<Result<Commit>> answer;
     {
         std::lock_guard lock(mutex_);
@@ -88,11 +89,11 @@ void Store::submit(Txn txn, Done done) {
     }
 }
 
-Result<Commit> Store::commit(Txn txn) {
+Result<Commit> Store::commit(const Txn& txn) {
     // Shared: set_value() may still be running in the log's thread when get() has returned.
     auto promise = std::make_shared<std::promise<Result<Commit>>>();
     auto answer = promise->get_future();
-    submit(std::move(txn), [promise](Result<Commit> result) { promise->set_value(std::move(result)); });
+    submit(txn, [promise](Result<Commit> result) { promise->set_value(std::move(result)); });
     return answer.get();
 }
 

@@ -24,6 +24,10 @@ struct Key {
     std::string ns;
     std::string name;
     auto operator<=>(const Key&) const = default;
+    template <class H>
+    friend H AbslHashValue(H state, const Key& key) {
+        return H::combine(std::move(state), key.kind, key.ns, key.name);
+    }
 };
 
 // "pods default/web-1", for messages.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <absl/container/flat_hash_map.h>
+
 #include <deque>
 #include <functional>
 #include <map>
@@ -79,9 +81,9 @@ public:
     // Accepts or refuses at once, against the pending head. `done` is called exactly once: with a refusal before
     // submit() returns; with success when durable. That is on the log's thread, in the order of revisions (and so
     // should be brief), or with memory_log() before submit() returns, by the thread that came first.
-    void submit(Txn, Done);
+    void submit(const Txn&, Done);
     // submit() and wait. Not from a callback, and not with a log that nobody drives.
-    Result<Commit> commit(Txn);
+    Result<Commit> commit(const Txn&);
 
     // The pending head, for a read before a write; not to be shown to anybody. Null when the key is free.
     RecordPtr head(const Key&) const;
@@ -139,7 +141,7 @@ private:
     std::map<std::string, std::unique_ptr<KindTable>, std::less<>> tables_;
     std::deque<Pending> pending_;  // in the order of revisions
     size_t pending_bytes_ = 0;
-    std::map<Key, EventPtr> head_;  // of the keys that pending transactions change, the newest change
+    absl::flat_hash_map<Key, EventPtr> head_;  // of the keys that pending transactions change, the newest change
     std::optional<Error> failure_;
 };
 
