@@ -36,14 +36,15 @@ protected:
     Status bind(const std::string& name, int cpu, const std::string& annotations = "{}", int port = 0) {
         return put(store::Op::Update, {"pods", "default", name}, "", pod(name, cpu, "n1", annotations, port));
     }
-    Status reserve(store::Op op, const std::string& phase, int cpu = 3, const std::string& name = "r") {
+    Status reserve(store::Op op, const std::string& phase, int cpu = 3, const std::string& name = "r",
+                   const std::string& policy = "") {
         return put(
             op, {"scheduling.koordinator.sh/reservations", "", name}, name + "-uid",
             fmt::format(
                 R"({{"metadata":{{"name":"{2}","uid":"{2}-uid"}},"spec":{{"owners":[{{"labelSelector":{{"matchLabels":)"
-                R"({{"app":"web"}}}}}}],"template":{{"spec":{{"containers":[{{"name":"a","resources":{{"requests":)"
+                R"({{"app":"web"}}}}}}],"allocatePolicy":"{3}","template":{{"spec":{{"containers":[{{"name":"a","resources":{{"requests":)"
                 R"({{"cpu":"{1}"}}}}}}]}}}}}},"status":{{"phase":"{0}","nodeName":"n1","allocatable":{{"cpu":"{1}"}}}}}})",
-                phase, cpu, name));
+                phase, cpu, name, policy));
     }
 
     std::unique_ptr<store::Store> store_;
@@ -112,6 +113,18 @@ TEST_F(BindGuardTest, OnlyTheReservationsThatThePodNamesPayForIt) {
     const auto headless = bind("web", 2, R"({"berth.dev/reservation-draws":"[{\"uid\":\"s-uid\"}]"})");
     ASSERT_FALSE(headless);
     EXPECT_NE(headless.error().message.find("without"), std::string::npos) << headless.error().message;
+}
+
+TEST_F(BindGuardTest, ARestrictedReservationGivesNoMoreThanItHas) {
+    ASSERT_TRUE(reserve(store::Op::Create, "Pending", 2, "r", "Restricted"));
+    ASSERT_TRUE(reserve(store::Op::Update, "Available", 2, "r", "Restricted"));
+    ASSERT_TRUE(create("web", 3));
+    const auto refused = bind("web", 3, kLink);
+    ASSERT_FALSE(refused) << "the node has the rest, but it is not to be asked";
+    EXPECT_EQ(refused.error().message, "reservation \"r\" is Restricted and has too little cpu left for it");
+    ASSERT_TRUE(put(store::Op::Delete, {"pods", "default", "web"}, "", ""));
+    ASSERT_TRUE(create("web", 2));
+    EXPECT_TRUE(bind("web", 2, kLink));
 }
 
 TEST_F(BindGuardTest, AReservationTakesOnlyRoomThatIsThere) {

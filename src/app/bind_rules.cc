@@ -7,6 +7,7 @@
 
 #include "model/allocated.h"
 #include "sched/decide.h"
+#include "sched/draw.h"
 #include "sched/plugins/registry.h"
 
 namespace berth::app {
@@ -41,6 +42,11 @@ Status BindRules::judge_bind(const model::Pod& pod, const ledger::Ledger& ledger
                                           pod.node, pod.meta.full_name()));
     }
     TRY(judge_room(ask, pod.node, ledger));
+    const sched::Offer nominated{{ledger.find_reservation(links->allocated->uid)}};
+    if (const auto short_of = sched::too_little(nominated, ask, ledger); !short_of.empty()) {
+        return base::conflict(fmt::format("reservation \"{}\" is Restricted and has too little {} left for it",
+                                          links->allocated->name, model::resource_name(short_of.front())));
+    }
     // Others that it matches may have enough; what counts is what the pod says it takes.
     std::vector<std::string> names;
     ledger.missing(pod.spec->requests, *links, row).for_each([&](model::ResourceId id, int64_t) {
