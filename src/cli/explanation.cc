@@ -23,7 +23,7 @@ constexpr size_t kNearest = 5;
 int64_t within_reach(const sched::Ask& ask, const Ledger& ledger, Row row, ResourceId id) {
     int64_t credit = 0;
     if (const auto* found = ask.credit(row)) {
-        for (const auto& offer : found->offers) credit = std::max(credit, offer.remaining(ledger, id));
+        for (const auto& offer : found->offers) credit = std::max(credit, offer.room(ledger, row, id));
     }
     return ledger.free(row, id) + credit;
 }

@@ -176,6 +176,8 @@ public:
     // What the reservation still has for new owners: max(0, allocatable - held back - charged).
     Resources remaining(ReservationIndex index) const;
     int64_t remaining(ReservationIndex index, ResourceId id) const;
+    // What of a row's lack is only the waiting ones': whoever draws from another reservation need not mind it.
+    int64_t waived(Row row, ResourceId id) const;
     // Live ones that somebody may draw from.
     const OwnerIndex& owner_index() const { return owner_index_; }
     // Pods whose link names it, on its node, and which are its owners; also when it is final. By uid.

@@ -430,6 +430,18 @@ std::vector<ReservationIndex> Ledger::waiting(Row row) const {
     return queue;
 }
 
+// E.g. 8 cpu, a pod of 4, R of 4, W of 4 waits: the row lacks 4, and R's owner still has its 4.
+int64_t Ledger::waived(Row row, ResourceId id) const {
+    const int64_t lack = -free(row, id);
+    if (lack <= 0) return 0;
+    int64_t held = 0;
+    for (const ReservationIndex index : nodes_[row].reservations) {
+        const ReservationEntry& entry = reservations_[index];
+        if (entry.waiting) held = base::saturating_add(held, entry.allocatable.get(id));
+    }
+    return std::min(lack, held);
+}
+
 // E.g. 16 cpu, pods use 12, W1 of 4 and W2 of 4 wait: W1 lacks nothing, W2 lacks 4.
 Resources Ledger::shortage(ReservationIndex index) const {
     const ReservationEntry& entry = reservations_[index];

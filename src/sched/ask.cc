@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "base/saturating.h"
 #include "sched/credit.h"
 #include "sched/match.h"
 
 namespace berth::sched {
+
 int64_t Offer::remaining(const Ledger& ledger, model::ResourceId id) const {
     int64_t sum = 0;
     for (const ReservationIndex index : from) {
@@ -17,6 +19,10 @@ int64_t Offer::remaining(const Ledger& ledger, model::ResourceId id) const {
         }
     }
     return sum;
+}
+
+int64_t Offer::room(const Ledger& ledger, Row row, model::ResourceId id) const {
+    return base::saturating_add(remaining(ledger, id), ledger.waived(row, id));
 }
 
 Ask ask_for(const model::Pod& pod, const Ledger& ledger) {

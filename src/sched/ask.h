@@ -27,6 +27,8 @@ struct Offer {
 
     // Their sum; a pod slot is not joint.
     int64_t remaining(const Ledger& ledger, model::ResourceId id) const;
+    // What is there for whoever draws from it, beyond what is free.
+    int64_t room(const Ledger& ledger, Row row, model::ResourceId id) const;
 };
 
 // What the reservations that a pod matches are to it on one node.

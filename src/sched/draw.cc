@@ -114,7 +114,7 @@ void prefer_oldest_reusable(Ranked& ranked, const Ledger& ledger) {
 // Those that can be nominated: part of an offer that suffices, of use, and with a slot.
 Few candidates(const Ask& ask, const Ledger& ledger, Row row, const Credit& credit) {
     Few out;
-    const int64_t free_slots = ledger.free(row, model::kPods);
+    const int64_t free_slots = ledger.free(row, model::kPods) + ledger.waived(row, model::kPods);
     for (const Offer& offer : credit.offers) {
         if (!fits(offer, ask, ledger, row) || !too_little(offer, ask, ledger).empty()) continue;
         for (const ReservationIndex index : offer.from) {
@@ -131,7 +131,7 @@ bool fits(const Offer& offer, const Ask& ask, const Ledger& ledger, Row row) {
     bool enough = true;
     ask.spec->requests.for_each([&](model::ResourceId id, int64_t amount) {
         if (amount <= 0) return;
-        const auto room = static_cast<int128>(ledger.free(row, id)) + offer.remaining(ledger, id);
+        const auto room = static_cast<int128>(ledger.free(row, id)) + offer.room(ledger, row, id);
         enough = enough && amount <= room;
     });
     return enough;

@@ -80,13 +80,13 @@ private:
         const Offer* best = nullptr;
         int64_t fewest = INT64_MAX;
         for (const Offer& offer : credit.offers) {
-            const auto more = [&](model::ResourceId id) { return offer.remaining(ledger, id); };
+            const auto more = [&](model::ResourceId id) { return offer.room(ledger, row, id); };
             const int64_t lacks = lacking(wants, row, more);
             if (lacks == 0) return;
             if (lacks < fewest) best = &offer;
             fewest = std::min(fewest, lacks);
         }
-        refuse(wants, row, [&](model::ResourceId id) { return best->remaining(ledger, id); }, refusals);
+        refuse(wants, row, [&](model::ResourceId id) { return best->room(ledger, row, id); }, refusals);
     }
 
     // `more(id)`: what is there for this pod beyond what is free.
