@@ -4,9 +4,14 @@
 #include "api/meta.h"
 #include "api/pods.h"
 #include "api/wire.h"
+#include "base/json_view.h"
+#include "model/allocated.h"
+#include "model/reservation_status.h"
 
 namespace berth::api {
 namespace {
+
+constexpr std::string_view kReservations = "scheduling.koordinator.sh/reservations";
 
 struct Binding {
     std::string pod;
@@ -84,6 +89,38 @@ void set_scheduled(Json& pod, const std::string& now) {
     status.erase("nominatedNodeName");
 }
 
+// With its owner an allocateOnce reservation has done its work: it ends in the same transaction, so that nobody can use
+// it a second time, whatever happens next. Whether the pod may draw from it is the guard's to say.
+Status end_reservations(Desk& desk, const Binding& binding, const store::Record& pod, store::Txn& txn) {
+    std::vector<model::Labels::Entry> entries;
+    for (const auto& [key, value] : binding.annotations) {
+        if (value.is_string()) entries.emplace_back(key, value.as_string());
+    }
+    const auto links = model::read_links(model::Labels(std::move(entries)));
+    if (!links || links->empty()) return {};
+    std::vector<model::Allocated> named;
+    if (links->allocated) named.push_back(*links->allocated);
+    for (const auto& draw : links->draws) named.push_back({draw.name, draw.uid});
+    for (const auto& [name, uid] : named) {
+        const auto head = desk.store.head({std::string(kReservations), "", name});
+        if (head == nullptr || head->uid != uid) continue;
+        base::JsonParser parser;
+        const auto reservation = model::read_reservation(TRY(parser.parse(*head->bytes)));
+        if (!reservation || !reservation->allocate_once || !reservation->live()) continue;
+        model::ReservationStatus status = model::succeeded(*reservation, desk.clock.wall());
+        status.current_owners = {{pod.key.ns, pod.key.name, pod.uid}};
+        Json object = TRY(stored_object(*head));
+        object.as_object()["status"] = model::status_document(status);
+        store::Write write;
+        write.op = store::Op::Update;
+        write.key = head->key;
+        write.if_revision = head->revision;
+        write.bytes = stored_bytes(object);
+        txn.writes.push_back(std::move(write));
+    }
+    return {};
+}
+
 Result<Draft> compose_binding(Desk& desk, const Binding& binding, const store::RecordPtr& head) {
     if (head == nullptr) return not_found_error("pods", binding.pod);
     Json pod = TRY(stored_object(*head));
@@ -110,6 +147,7 @@ Result<Draft> compose_binding(Desk& desk, const Binding& binding, const store::R
     store::Write& exists = out.txn.writes[1];
     exists.op = store::Op::Check;
     exists.key = node;
+    TRY(end_reservations(desk, binding, *head, out.txn));
     return out;
 }
 

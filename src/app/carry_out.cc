@@ -114,6 +114,10 @@ link::Request request(const sched::WriteReservation& write, base::Time) {
     return status_request(write.name, write.uid, write.revision, write.status);
 }
 
+link::Request request(const sched::ClaimReservation& claim, base::Time) {
+    return status_request(claim.name, claim.uid, claim.revision, claim.status);
+}
+
 link::Request request(const sched::ReadBack& read, base::Time) {
     if (read.what == sched::ReadBack::What::Pod) return {"GET", pod_path(read.ns, read.name)};
     return {"GET", fmt::format("{}/{}", kReservations, read.name)};
@@ -169,6 +173,10 @@ void record(link::Recorder& recorder, const sched::Plan& plan, sched::Outcome ou
     if (evict && done && evict->step == sched::EvictPod::Step::Delete) {
         recorder.normal(subject(evict->ns, evict->name, evict->uid), "Preempted",
                         fmt::format("Preempted by pod {} on node {}", evict->by, evict->node), now);
+    }
+    if (const auto* claim = std::get_if<sched::ClaimReservation>(&plan); claim && done && claim->pod.empty()) {
+        recorder.warning(reservation(claim->name, claim->uid), "ClaimReleased",
+                         "the pod that claimed it was never bound", now);
     }
     if (const auto* write = std::get_if<sched::WriteReservation>(&plan); write && done) {
         if (write->placed) {

@@ -44,6 +44,7 @@ int scheduler(std::vector<std::string> words) {
     }
     for (const auto& name : flags.names) config.profiles.emplace(name, sched::default_profile());
     if (config.profiles.empty()) config.profiles.emplace("berth", sched::default_profile());
+    config.options.claims_first = true;
     auto extenders = ExtendersRun::open(config.options.extenders);
     if (!extenders) {
         fmt::print(stderr, "berth scheduler: {}\n", extenders.error().message);

@@ -26,17 +26,19 @@ public:
 
     void live_on(Ages& ages) {
         sync_owners();
+        // A server that ends it with the bind leaves the amounts to us.
+        const bool ended_by_bind = next_.phase == ReservationPhase::Succeeded && object_.allocated.empty();
+        if (ended_by_bind && !next_.allocated.empty()) say_succeeded();
         if (model::is_final(next_.phase)) return;
         if (entry_.spent) {
             next_ = model::succeeded(std::move(next_), pass_.wall);
-            return say(false, "Succeeded", "an owner has been bound, what it does not use is free again");
+            return say_succeeded();
         }
         if (const auto why = ended(ages)) return fail(*why);
         if (!next_.live()) return;
         if (pass_.ledger.row_of(next_.node) == ledger::kNoRow) {
             return fail(fmt::format("node {} was deleted", next_.node));
         }
-        release_stale_claim();
         next_.phase == ReservationPhase::Waiting ? wait() : judge_room();
     }
 
@@ -62,16 +64,14 @@ private:
         if (next_.node.empty()) return;
         std::vector<model::PodRef> owners;
         Resources held;
-        bool assumed = false;
         for (const auto index : pass_.ledger.owners_of(index_)) {
             const auto& pod = pass_.ledger.pod(index);
-            assumed = assumed || pod.assumed;
             if (pod.assumed) continue;
             owners.push_back({std::string(pod.ns()), std::string(pod.name.view()), pod.uid.text()});
             held.add(pass_.ledger.drawn(index, index_));
         }
+        // A claim is the scheduler's, who knows whether it binds the pod.
         const bool claim = object_.allocate_once && object_.live() && owners.empty() && !object_.current_owners.empty();
-        stale_claim_ = claim && !assumed;
         owners_ = std::move(owners);
         if (!claim) next_.current_owners = owners_;
         next_.allocated.clear();
@@ -79,15 +79,6 @@ private:
             const int64_t part = std::min(amount, held.get(id));
             if (id != model::kPods && part > 0) next_.allocated.set(id, part);
         });
-    }
-
-    // A claim whose pod is neither bound nor being bound was left by a crash.
-    void release_stale_claim() {
-        if (!stale_claim_) return;
-        say(true, "ClaimReleased",
-            fmt::format("pod {}/{} was never bound", next_.current_owners.front().ns,
-                        next_.current_owners.front().name));
-        next_.current_owners.clear();
     }
 
     std::optional<std::string> ended(Ages& ages) const {
@@ -132,6 +123,8 @@ private:
         if (!over.empty()) say(true, "NodeTooFull", message);
     }
 
+    void say_succeeded() { say(false, "Succeeded", "an owner has been bound, what it does not use is free again"); }
+
     void say(bool warning, std::string_view reason, std::string message) {
         events_.push_back(
             {"Reservation", "", object_.meta.name, object_.meta.uid, warning, std::string(reason), std::move(message)});
@@ -143,7 +136,6 @@ private:
     const Reservation& object_;
     ReservationStatus next_;
     std::vector<model::PodRef> owners_;  // bound ones
-    bool stale_claim_ = false;           // by a pod that is neither bound nor being bound
     std::vector<Event> events_;
 };
 

@@ -44,6 +44,9 @@ std::string text(const ClearNomination& p) {
 std::string text(const WriteReservation& p) {
     return "reserve " + p.name + ": " + p.message;
 }
+std::string text(const ClaimReservation& p) {
+    return p.pod.empty() ? "release " + p.name : fmt::format("claim {} for {}", p.name, p.pod);
+}
 std::string text(const ReadBack& p) {
     return "read " + p.name;
 }
@@ -163,8 +166,16 @@ void LiveTest::stored(const DropRoom& drop) {
 }
 
 void LiveTest::stored(const WriteReservation& write) {
-    model::Reservation next = rooms_.at(write.uid);
-    static_cast<model::ReservationStatus&>(next) = write.status;
+    write_status(write.uid, write.status);
+}
+
+void LiveTest::stored(const ClaimReservation& claim) {
+    write_status(claim.uid, claim.status);
+}
+
+void LiveTest::write_status(const std::string& uid, const model::ReservationStatus& status) {
+    model::Reservation next = rooms_.at(uid);
+    static_cast<model::ReservationStatus&>(next) = status;
     reserved(std::move(next));
 }
 

@@ -56,6 +56,8 @@ private:
     void stored(const HoldRoom& hold);
     void stored(const DropRoom& drop);
     void stored(const WriteReservation& write);
+    void stored(const ClaimReservation& claim);
+    void write_status(const std::string& uid, const model::ReservationStatus& status);
 };
 
 }  // namespace berth::sched

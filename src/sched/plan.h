@@ -68,6 +68,16 @@ struct WriteReservation {
     std::string message;  // for people: where it is, or why not
 };
 
+// An allocateOnce reservation is kept for a pod, which is bound when that is stored; without a pod: for nobody any
+// more.
+struct ClaimReservation {
+    std::string pod;      // uid
+    uint64_t serial = 0;  // of the try
+    std::string uid, name;
+    uint64_t revision = 0;  // as in WriteReservation
+    model::ReservationStatus status;
+};
+
 // A volume is kept for a claim of the pod, if it is still as it was decided about.
 struct KeepVolume {
     std::string pod;  // uid
@@ -108,7 +118,7 @@ struct ReadBack {
 };
 
 using Plan = std::variant<BindPod, RefusePod, EvictPod, HoldRoom, DropRoom, ClearNomination, WriteReservation,
-                          KeepVolume, SelectNode, AskExtender, ReadBack>;
+                          ClaimReservation, KeepVolume, SelectNode, AskExtender, ReadBack>;
 
 // What came of a plan. Unknown: the request may or may not have taken effect; only a read resolves it, never a timeout.
 enum class Outcome : uint8_t { Done, Refused, Unknown };

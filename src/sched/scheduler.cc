@@ -75,6 +75,7 @@ void Scheduler::put_bound(const model::Pod& pod, base::Instant now) {
     queue_.remove(uid);
     pods_.erase(uid);
     give_back_volumes(uid);
+    claiming_.erase(uid);
     stop_asking(uid);
     nominated_.remove(uid);
     evictions_.forget(uid);
@@ -120,6 +121,7 @@ void Scheduler::remove_pod(std::string_view uid, base::Instant now) {
     evictions_.seen(uid);
     rooms_.pod_moved(uid);
     give_back_volumes(uid);
+    give_back_claims(uid);
     stop_asking(uid);
     const bool held = ledger_.find_pod(uid) != ledger::kNone;
     ledger_.remove_pod(uid);
@@ -130,6 +132,7 @@ void Scheduler::remove_pod(std::string_view uid, base::Instant now) {
 void Scheduler::put(std::shared_ptr<const model::Reservation> reservation, base::Instant now) {
     const std::string uid = reservation->meta.uid;
     ledger_.put(reservation);
+    if (!reservation->current_owners.empty()) claims_.insert(uid);
     see_room(*reservation, now);
     queue_.happened(Change::Reservation, now);
     if (reservation->phase != model::ReservationPhase::Pending || reservation->meta.deleted) {
@@ -165,6 +168,7 @@ std::vector<Plan> Scheduler::step(base::Instant now, base::Time wall, size_t mos
     std::vector<Plan> plans;
     judge_rooms(now, plans);
     settle_volumes(now, plans);
+    release_claims(plans);
     std::erase_if(reads_, [&](const auto& read) {
         if (read.first > now) return false;
         plans.emplace_back(read.second);
@@ -186,6 +190,7 @@ std::optional<base::Instant> Scheduler::next_wake() const {
     sooner(rooms_.next_wake());
     sooner(volume_binds_.next_wake());
     for (const auto& [at, read] : reads_) sooner(at);
+    if (!claims_.empty()) sooner(base::Instant{INT64_MIN});
     return next;
 }
 
@@ -197,6 +202,7 @@ void Scheduler::happened(Change change, base::Instant now) {
 // Gives back what was assumed, and tries again after backoff.
 void Scheduler::forget(std::string_view uid, base::Instant now) {
     give_back_volumes(uid);
+    give_back_claims(uid);
     const auto index = ledger_.find_pod(uid);
     if (index != ledger::kNone && ledger_.pod(index).assumed) {
         ledger_.remove_pod(uid);
@@ -275,6 +281,7 @@ std::vector<Plan> Scheduler::outcome(const Plan& plan, Outcome outcome, base::In
     if (const auto* refuse = std::get_if<RefusePod>(&plan); refuse && outcome != Outcome::Done) {
         if (const auto pending = pods_.find(refuse->uid); pending != pods_.end()) pending->second.told.clear();
     }
+    if (const auto* claim = std::get_if<ClaimReservation>(&plan)) return claimed(*claim, outcome, now);
     if (const auto* write = std::get_if<WriteReservation>(&plan)) return wrote(*write, outcome, now);
     return {};
 }

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ struct SchedulerCounts {
 struct SchedulerOptions {
     // Whoever preempts has its room held by a Reservation; without it a nomination must do.
     bool holds_rooms = true;
+    // An allocateOnce reservation is claimed before its owner is bound: for servers that do not end it with the bind.
+    bool claims_first = false;
     base::Duration first_backoff = std::chrono::seconds(1);
     base::Duration longest_backoff = std::chrono::seconds(10);
     std::vector<Extender> extenders = {};
@@ -104,6 +107,13 @@ private:
         std::vector<EvictPod> evictions;
     };
 
+    // A bind that waits for claims.
+    struct Claiming {
+        BindPod bind;
+        size_t unanswered = 0;
+        uint64_t serial = 0;
+    };
+
     void put_bound(const model::Pod& pod, base::Instant now);
     void follow_nomination(const PendingPod& pending, const std::string& before, base::Instant now);
     void stop_asking(std::string_view uid);
@@ -145,6 +155,11 @@ private:
     bool ask_about_victims(const Ask& ask, VictimsAsked asked, std::vector<Plan>& plans);
     std::vector<Plan> preemption_answered(const AskExtender& question, const Result<std::string>& body,
                                           base::Instant now);
+    // Claims: see scheduler_claiming.cc
+    void bind_or_claim(BindPod bind, std::vector<Plan>& plans);
+    std::vector<Plan> claimed(const ClaimReservation& claim, Outcome outcome, base::Instant now);
+    void give_back_claims(std::string_view pod);
+    void release_claims(std::vector<Plan>& plans);
     // Volumes: see scheduler_volumes.cc
     bool bind_volumes_first(const Ask& ask, Row row, const BindPod& bind, base::Instant now, std::vector<Plan>& plans);
     void settle_volumes(base::Instant now, std::vector<Plan>& plans);
@@ -166,6 +181,9 @@ private:
     Evictions evictions_;
     Rooms rooms_;
     VolumeBinds volume_binds_;
+    std::map<std::string, Claiming> claiming_;  // by the pod's uid
+    std::set<std::string> claims_;              // uids of reservations whose claim may have to be released
+    uint64_t claim_tries_ = 0;
     std::vector<std::pair<base::Instant, ReadBack>> reads_;  // that failed, and when to try again
     std::map<std::string, Consultation> consultations_;      // by the pod's uid
     std::map<std::string, VictimsAsked> victims_asked_;      // the same

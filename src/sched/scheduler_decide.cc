@@ -44,8 +44,9 @@ void Scheduler::bind(const Ask& ask, Row row, std::vector<ledger::Charge> charge
                  std::string(ledger_.name(row)),
                  {annotations.begin(), annotations.end()}};
     bind.extender = binder_for(*pod.spec, !charges.empty());
-    if (!bind_volumes_first(ask, row, bind, now, plans)) plans.emplace_back(std::move(bind));
+    const bool waits = bind_volumes_first(ask, row, bind, now, plans);
     ledger_.assume(pod, row, std::move(charges));
+    if (!waits) bind_or_claim(std::move(bind), plans);
     end_nomination(pod.meta.uid, now);
 }
 

@@ -24,7 +24,7 @@ void Scheduler::settle_volumes(base::Instant now, std::vector<Plan>& plans) {
         if (state == VolumeBinds::State::Failed) {
             forget(pod, now);
         } else {
-            plans.emplace_back(volume_binds_.take(pod)->bind);
+            bind_or_claim(volume_binds_.take(pod)->bind, plans);
         }
     }
 }

@@ -13,15 +13,16 @@ from server import environment, fresh_home  # noqa: E402
 
 
 class Cluster:
-    def __init__(self, berth, build, *flags):
+    def __init__(self, berth, build, *flags, directory=None):
+        """In memory, unless there is a directory that keeps what is stored."""
         found = find_kubectls(build)
         if not found:
             raise SystemExit("no kubectl is installed")
         self.kubectl = found[-1][1]
-        self.dir = tempfile.mkdtemp(prefix="berth-live-")
-        self.process = subprocess.Popen(
-            [berth, "up", "--data-dir", self.dir, "--listen", "127.0.0.1:0", "--in-memory", *flags],
-            stdout=subprocess.PIPE, text=True)
+        self.keeps = directory is not None
+        self.dir = directory or tempfile.mkdtemp(prefix="berth-live-")
+        words = [berth, "up", "--data-dir", self.dir, "--listen", "127.0.0.1:0", *flags]
+        self.process = subprocess.Popen(words if self.keeps else words + ["--in-memory"], stdout=subprocess.PIPE, text=True)
         ready = re.match(r"berth: ready (https://\S+) kubeconfig=(\S+)", self.process.stdout.readline())
         if not ready:
             raise SystemExit("berth up did not start")
@@ -33,7 +34,8 @@ class Cluster:
     def __exit__(self, *trouble):
         self.process.terminate()
         code = self.process.wait(30)
-        shutil.rmtree(self.dir, ignore_errors=True)
+        if not self.keeps:
+            shutil.rmtree(self.dir, ignore_errors=True)
         if code != 0 and trouble[0] is None:
             raise SystemExit(f"berth up ended with {code}")
 

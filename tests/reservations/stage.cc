@@ -104,6 +104,13 @@ void Stage::store(model::Reservation reservation) {
     ledger.put(object);
 }
 
+void Stage::write(const sched::ClaimReservation& claim) {
+    model::Reservation next = *reservations.at(claim.name);
+    CHECK(next.meta.uid == claim.uid && next.meta.revision == claim.revision);
+    static_cast<model::ReservationStatus&>(next) = claim.status;
+    store(std::move(next));
+}
+
 void Stage::delete_pod(const std::string& name) {
     ledger.remove_pod(pods.at(name).meta.uid);
     in_flight.erase(name);
@@ -121,11 +128,9 @@ bool Stage::assume(const std::string& name) {
     sched::Decision decision = sched::decide_pod(pod, ledger, sched::default_profile());
     if (decision.verdict.chosen == ledger::kNoRow) return false;
     Flight flight{decision.annotations, {}};
-    for (const auto index : decision.spent) {
-        model::Reservation claimed = *ledger.reservation(index).object;
-        claimed.current_owners = {{pod.meta.ns, pod.meta.name, pod.meta.uid}};
-        flight.spent.push_back(claimed.meta.name);
-        store(std::move(claimed));
+    for (const auto& claim : sched::claims_for(pod, decision.charges, ledger)) {
+        flight.spent.push_back(claim.name);
+        write(claim);
     }
     ledger.assume(pod, decision.verdict.chosen, decision.charges);
     in_flight.insert(name);
@@ -202,6 +207,9 @@ std::vector<control::Event> Stage::reconcile() {
         store(std::move(next));
     }
     for (const auto& target : writes.deletions) delete_reservation(target.name);
+    for (const auto& [name, object] : std::map(reservations)) {
+        if (const auto release = sched::release_of(ledger.find_reservation(object->meta.uid), ledger)) write(*release);
+    }
     return std::move(writes.events);
 }
 

@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "control/reservations.h"
 #include "ledger/ledger.h"
+#include "sched/claiming.h"
 #include "sched/cycle.h"
 
 namespace berth::reservations {
@@ -82,6 +83,7 @@ public:
 private:
     void store(model::Reservation reservation);
     std::string new_uid();
+    void write(const sched::ClaimReservation& claim);
     std::vector<model::Reservation> claimed_by(const std::string& pod, const std::vector<std::string>& names) const;
     uint64_t revision_ = 0;
     uint64_t uids_ = 0;

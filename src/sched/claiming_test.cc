@@ -1,0 +1,124 @@
+// Where bind and Succeeded are two writes, an allocateOnce reservation is claimed before its owner is bound.
+#include "sched/claiming.h"
+
+#include "model/allocated.h"
+#include "model/reservation_status.h"
+#include "sched/live_test.h"
+
+namespace berth::sched {
+namespace {
+
+class ClaimingTest : public LiveTest {
+protected:
+    ClaimingTest() : LiveTest({.claims_first = true}) {
+        node("n1", 4000);
+        reserve({});
+    }
+    void reserve(std::vector<model::PodRef> owners) {
+        model::Reservation made;
+        made.meta.name = "r";
+        made.meta.uid = "r";
+        auto spec = std::make_shared<model::PodSpec>();
+        spec->requests = model::Resources{{model::kCpu, 4000}, {model::kPods, 1}};
+        made.spec = spec;
+        model::ReservationOwner owner;
+        owner.object.emplace().name = "w1";
+        made.owners.push_back(owner);
+        owner.object->name = "w2";
+        made.owners.push_back(owner);
+        made.allocate_once = true;
+        static_cast<model::ReservationStatus&>(made) = model::placed(made, "n1", made.spec->requests, base::Time{});
+        made.current_owners = std::move(owners);
+        reserved(std::move(made));
+    }
+    const std::vector<model::PodRef>& owners() { return rooms_.at("r").current_owners; }
+};
+
+TEST_F(ClaimingTest, TheClaimIsStoredBeforeTheBind) {
+    pending("w1", 4000, 0);
+    step();
+    ASSERT_EQ(told(), Lines{"claim r for w1"});
+    done();
+    EXPECT_EQ(owners(), (std::vector<model::PodRef>{{"default", "w1", "w1"}}));
+    EXPECT_EQ(told(), Lines{"bind w1 to n1"});
+    step();
+    EXPECT_EQ(told(), Lines{}) << "a claim whose pod is being bound stays";
+}
+
+TEST_F(ClaimingTest, WhoeverComesSecondIsRefused) {
+    pending("w1", 4000, 0);
+    step();
+    done();
+    pending("w2", 4000, 0);
+    step();
+    EXPECT_EQ(told().back().substr(0, 9), "refuse w2");
+}
+
+TEST_F(ClaimingTest, ARefusedClaimGivesThePodBackAndBindsNothing) {
+    pending("w1", 4000, 0);
+    step();
+    answer(Outcome::Refused);
+    EXPECT_EQ(told(), Lines{});
+    EXPECT_EQ(used("n1"), 4000) << "the reservation holds it, not the pod";
+    later(std::chrono::seconds(20));
+    step();
+    EXPECT_EQ(told(), Lines{"claim r for w1"});
+}
+
+TEST_F(ClaimingTest, AnUnknownClaimIsReadBack) {
+    pending("w1", 4000, 0);
+    step();
+    answer(Outcome::Unknown);
+    EXPECT_EQ(told(), Lines{"read r"});
+}
+
+TEST_F(ClaimingTest, AClaimThatACrashLeftIsReleasedAndTakenAgain) {
+    reserve({{"default", "w2", "w2"}});
+    pending("w1", 4000, 0);
+    step();
+    const Lines lines = told();
+    ASSERT_EQ(lines.size(), 2u);
+    EXPECT_EQ(lines[0], "release r");
+    EXPECT_EQ(lines[1].substr(0, 9), "refuse w1");
+    done();
+    EXPECT_EQ(owners(), std::vector<model::PodRef>{});
+    later(std::chrono::seconds(20));
+    step();
+    EXPECT_EQ(told(), Lines{"claim r for w1"});
+}
+
+TEST_F(ClaimingTest, AClaimOfABoundPodStays) {
+    model::Pod& pod = make("w1", 4000, 0);
+    pod.node = "n1";
+    pod.meta.annotations.set(model::kReservationAllocated, model::allocated_text({"r", "r"}));
+    put(pod);
+    reserve({{"default", "w1", "w1"}});
+    step();
+    EXPECT_EQ(told(), Lines{});
+    gone("w1");
+    step();
+    EXPECT_EQ(told(), Lines{}) << "it was used, also when its pod is gone";
+}
+
+TEST_F(ClaimingTest, ThePodsEndReleasesTheClaim) {
+    pending("w1", 4000, 0);
+    step();
+    done();
+    (void)told();
+    gone("w1");
+    step();
+    EXPECT_EQ(told(), Lines{"release r"});
+}
+
+TEST_F(ClaimingTest, AnAnswerToAnEarlierTryBindsNothing) {
+    pending("w1", 4000, 0);
+    step();
+    const auto early = std::get<ClaimReservation>(plans_.at(0));
+    answer(Outcome::Refused);
+    later(std::chrono::seconds(20));
+    step();
+    EXPECT_TRUE(scheduler_.outcome(early, Outcome::Done, now_).empty());
+}
+
+}  // namespace
+}  // namespace berth::sched
