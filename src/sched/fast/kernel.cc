@@ -2,12 +2,7 @@
 
 #include <algorithm>
 
-// Two copies of a loop, chosen when the program starts. g++ 12's copies crash under ThreadSanitizer.
-#if defined(BERTH_TSAN) || !defined(__x86_64__) || defined(__clang__)
-#define BERTH_VECTOR
-#else
-#define BERTH_VECTOR __attribute__((target_clones("avx2", "default"), optimize("O3", "no-trapping-math")))
-#endif
+#include "sched/vector.h"
 
 namespace berth::sched::fast {
 namespace {

@@ -8,15 +8,13 @@
 namespace berth::sched::plugins {
 namespace {
 
-using ledger::Domain;
 using ledger::HeldTerm;
 using ledger::Hold;
-using ledger::kNoDomain;
 using ledger::TopologyKey;
 
 constexpr std::string_view kName = "InterPodAffinity";
 
-// A sum per domain of one key.
+// A sum per domain of one key, and 0 for the rows that lack it.
 struct Sums {
     const TopologyKey* key;
     std::vector<int64_t> by_domain;
@@ -29,7 +27,7 @@ public:
         for (auto& sums : all_) {
             if (sums.key == &key) return sums.by_domain;
         }
-        return all_.emplace_back(Sums{&key, std::vector<int64_t>(key.domains())}).by_domain;
+        return all_.emplace_back(Sums{&key, std::vector<int64_t>(key.domains() + 1)}).by_domain;
     }
     std::span<const Sums> all() const { return all_; }
 
@@ -38,6 +36,19 @@ private:
 };
 
 const ledger::NodeFilter kAllNodes;
+
+void add_times(const ledger::Counts& counts, int64_t each, std::vector<int64_t>& sums) {
+    const auto many = counts.many();
+    add_counts(many.data(), each, many.size(), sums.data());
+    if (many.empty()) counts.each([&](Domain domain, uint32_t count) { sums[domain] += each * count; });
+}
+
+void mark_where_any(const ledger::Counts& counts, uint8_t mark, std::vector<uint8_t>& marks) {
+    const auto many = counts.many();
+    mark_counted(many.data(), mark, many.size(), marks.data());
+    if (many.empty()) counts.each([&](Domain domain, uint32_t) { marks[domain] = mark; });
+}
+
 using Domains = std::vector<ClosedDomains>;
 
 // What placed pods hold about the ask, times weight(term), summed into `sums`.
@@ -49,8 +60,7 @@ void add_held(const Ask& ask, const ledger::Terms& terms, const std::vector<Rese
         const HeldTerm& term = terms.held(id);
         const int64_t each = weight(term);
         if (each == 0) continue;
-        auto& by_domain = sums.of(*term.key);
-        term.holders.each([&](Domain domain, uint32_t count) { by_domain[domain] += each * count; });
+        add_times(term.holders, each, sums.of(*term.key));
     }
     if (held.empty()) return;
     terms.each_held_by(unseen, [&](uint32_t id, Domain domain) {
@@ -92,8 +102,9 @@ public:
 
     std::optional<Domains> closed_domains(const Ask& ask, const Ledger& ledger) const override {
         auto [all, near, shunning] = closed_to(ask, ledger);
-        std::move(near.begin(), near.end(), std::back_inserter(all));
-        std::move(shunning.begin(), shunning.end(), std::back_inserter(all));
+        for (auto* more : {&near, &shunning}) {
+            for (auto& key : *more) add_closed(std::move(key), all);
+        }
         return all;
     }
 
@@ -103,6 +114,16 @@ private:
         Domains near;      // with pods that it shuns
         Domains shunning;  // with pods that shun it
     };
+    // Once for each key.
+    static void add_closed(ClosedDomains more, Domains& keys) {
+        const auto same = [&](const ClosedDomains& key) { return key.domains.data() == more.domains.data(); };
+        const auto known = std::find_if(keys.begin(), keys.end(), same);
+        if (known == keys.end()) {
+            keys.push_back(std::move(more));
+        } else {
+            mark_also(more.closed.data(), more.closed.size(), known->closed.data());
+        }
+    }
     static Closed closed_to(const Ask& ask, const Ledger& ledger) {
         ledger::Terms& terms = ledger.terms();
         terms.trim();
@@ -126,7 +147,7 @@ private:
             const SeenTally tally(terms, terms.tally(pods, kAllNodes, term.topology_key), unseen);
             any = any || tally->counts.nonzero() != 0;
             auto& closed = add_key(tally->scope->key(), true, keys);
-            tally->counts.each([&](Domain domain, uint32_t) { closed[domain] = 0; });
+            mark_where_any(tally->counts, 0, closed);
         }
         const bool first = !any && std::all_of(own.begin(), own.end(), [&](const auto& term) {
             return terms.asked_matches(term, ask.spec->ns, ask.spec->labels);
@@ -143,8 +164,7 @@ private:
         for (const auto& term : ask.spec->anti_affinity) {
             const SeenTally tally(terms, terms.tally({{term}, false}, kAllNodes, term.topology_key), unseen);
             if (tally->counts.nonzero() == 0) continue;
-            auto& closed = add_key(tally->scope->key(), false, keys);
-            tally->counts.each([&](Domain domain, uint32_t) { closed[domain] = 1; });
+            mark_where_any(tally->counts, 1, add_key(tally->scope->key(), false, keys));
         }
         return keys;
     }
@@ -156,8 +176,7 @@ private:
             ask, terms, unseen, [](const HeldTerm& term) { return term.hold == Hold::AntiAffinity ? 1 : 0; }, holders);
         Domains keys;
         for (const auto& [key, by_domain] : holders.all()) {
-            auto& closed = add_key(*key, false, keys);
-            for (size_t domain = 0; domain < by_domain.size(); ++domain) closed[domain] = by_domain[domain] > 0;
+            mark_positive(by_domain.data(), by_domain.size(), add_key(*key, false, keys).data());
         }
         return keys;
     }
@@ -174,18 +193,17 @@ public:
 
     void score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
                std::span<int64_t> points) const override {
-        score_rows(ask, ledger, {}, [&](size_t i) { return feasible[i]; }, points);
+        ScoredRows rows(feasible);
+        score_rows(ask, ledger, rows, points);
     }
     void score_open(const Ask& ask, const Ledger& ledger, std::span<const uint8_t> open,
                     std::span<int64_t> points) const override {
-        score_rows(ask, ledger, open, [](size_t i) { return i; }, points);
+        ScoredRows rows(open);
+        score_rows(ask, ledger, rows, points);
     }
 
 private:
-    // Of the rows row_at(0), row_at(1), ...; when `open` is not empty, only those that it marks count.
-    template <class RowAt>
-    void score_rows(const Ask& ask, const Ledger& ledger, std::span<const uint8_t> open, RowAt row_at,
-                    std::span<int64_t> points) const {
+    void score_rows(const Ask& ask, const Ledger& ledger, ScoredRows& rows, std::span<int64_t> points) const {
         std::fill(points.begin(), points.end(), 0);
         if (!concerns(ask, ledger)) return;
         ledger::Terms& terms = ledger.terms();
@@ -195,15 +213,13 @@ private:
         add_preferred(ask.spec->preferred_affinity, 1, terms, unseen, sums);
         add_preferred(ask.spec->preferred_anti_affinity, -1, terms, unseen, sums);
         add_held(ask, terms, unseen, [&](const HeldTerm& term) { return weight_of(term); }, sums);
+        if (sums.all().empty()) return;
         for (const auto& [key, by_domain] : sums.all()) {
-            const std::span<const Domain> domains = key->rows();
-            const size_t rows = std::min(points.size(), open.empty() ? points.size() : domains.size());
-            for (size_t i = 0; i < rows; ++i) {
-                const Domain domain = domains[row_at(i)];
-                if (domain != kNoDomain) points[i] += by_domain[domain];
-            }
+            const std::span<const Domain> domains = rows.column(*key);
+            add_by_domain(domains.data(), by_domain.data(), static_cast<uint32_t>(by_domain.size() - 1), domains.size(),
+                          points.data());
         }
-        spread_out(points, open);
+        spread_out(points, rows.open());
     }
     static bool prefers(const Ask& ask) {
         return !ask.spec->preferred_affinity.empty() || !ask.spec->preferred_anti_affinity.empty();
@@ -227,25 +243,17 @@ private:
         for (const auto& [weight, term] : preferred) {
             const SeenTally tally(terms, terms.tally({{term}, false}, kAllNodes, term.topology_key), unseen);
             if (tally->counts.nonzero() == 0) continue;
-            auto& by_domain = sums.of(tally->scope->key());
-            const int64_t each = sign * weight;
-            tally->counts.each([&](Domain domain, uint32_t count) { by_domain[domain] += each * count; });
+            add_times(tally->counts, sign * weight, sums.of(tally->scope->key()));
         }
     }
 
     static void spread_out(std::span<int64_t> points, std::span<const uint8_t> open) {
-        int64_t low = INT64_MAX;
-        int64_t high = INT64_MIN;
-        for (size_t i = 0; i < points.size(); ++i) {
-            if (!open.empty() && !open[i]) continue;
-            low = std::min(low, points[i]);
-            high = std::max(high, points[i]);
-        }
-        if (low >= high) return std::fill(points.begin(), points.end(), 0);
-        for (size_t i = 0; i < open.size(); ++i) points[i] = open[i] ? points[i] : low;
-        const auto range = static_cast<double>(high - low);
-        map_values(points, low, high, [&](int64_t sum) {
-            return static_cast<int64_t>(static_cast<double>(kMaxScore) * (static_cast<double>(sum - low) / range));
+        const Range range = range_of(points.data(), open.data(), points.size());
+        if (range.low >= range.high) return std::fill(points.begin(), points.end(), 0);
+        const auto width = static_cast<double>(range.high - range.low);
+        map_marked(open, range, points, [&](int64_t sum) {
+            return static_cast<int64_t>(static_cast<double>(kMaxScore) *
+                                        (static_cast<double>(sum - range.low) / width));
         });
     }
 

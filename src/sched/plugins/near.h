@@ -1,11 +1,13 @@
 #pragma once
 
 #include <algorithm>
+#include <deque>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "sched/ask.h"
+#include "sched/plugins/near_loops.h"
 
 namespace berth::sched::plugins {
 
@@ -16,16 +18,43 @@ inline std::vector<ReservationIndex> invisible(const Ask& ask) {
     return all;
 }
 
-// Replaces each value by f(value), when all lie in [low, high]: a division for each value there can be, not each row.
+// The rows that are scored, with the keys' columns beside them: a whole table of which some rows are open, or a list of
+// rows, all of them open.
+class ScoredRows {
+public:
+    explicit ScoredRows(std::span<const uint8_t> open) : open_(open) {}
+    explicit ScoredRows(std::span<const Row> list) : list_(list), all_(list.size(), 1), open_(all_) {}
+    ScoredRows(const ScoredRows&) = delete;
+    ScoredRows& operator=(const ScoredRows&) = delete;
+
+    std::span<const uint8_t> open() const { return open_; }
+    // May end early: rows beyond it are empty. Good as long as this is.
+    std::span<const Domain> column(const ledger::TopologyKey& key) {
+        if (all_.empty()) return key.rows().first(std::min(open_.size(), key.rows().size()));
+        auto& column = columns_.emplace_back();
+        for (const Row row : list_) column.push_back(key.at(row));
+        return column;
+    }
+
+private:
+    std::span<const Row> list_;
+    std::vector<uint8_t> all_;
+    std::span<const uint8_t> open_;
+    std::deque<std::vector<Domain>> columns_;
+};
+
+// Replaces each marked value, which lies in the range, by f(value), and the others by 0: a division for each value
+// there can be, not each row.
 template <class F>
-void map_values(std::span<int64_t> values, int64_t low, int64_t high, F f) {
-    if (high - low >= static_cast<int64_t>(values.size())) {
-        std::transform(values.begin(), values.end(), values.begin(), f);
+void map_marked(std::span<const uint8_t> marks, Range range, std::span<int64_t> values, F f) {
+    if (range.empty()) return std::fill(values.begin(), values.end(), 0);
+    if (range.high - range.low >= static_cast<int64_t>(values.size())) {
+        for (size_t i = 0; i < values.size(); ++i) values[i] = marks[i] ? f(values[i]) : 0;
         return;
     }
-    std::vector<int64_t> table(static_cast<size_t>(high - low) + 1);
-    for (size_t i = 0; i < table.size(); ++i) table[i] = f(low + static_cast<int64_t>(i));
-    for (auto& value : values) value = table[static_cast<size_t>(value - low)];
+    std::vector<int64_t> table(static_cast<size_t>(range.high - range.low) + 1);
+    for (size_t i = 0; i < table.size(); ++i) table[i] = f(range.low + static_cast<int64_t>(i));
+    look_up(table.data(), range.low, marks.data(), values.size(), values.data());
 }
 
 // A tally as the ask sees it: the shared one, or its own copy when something is invisible to it.

@@ -8,7 +8,6 @@
 namespace berth::sched::plugins {
 namespace {
 
-using ledger::Domain;
 using ledger::kNoDomain;
 using model::SpreadConstraint;
 
@@ -91,7 +90,7 @@ ClosedDomains limit_of(const SpreadConstraint& constraint, const ledger::Tally& 
     if (room < 0) return limit;
     const auto many = tally.counts.many();
     const auto most = static_cast<uint32_t>(std::min<int64_t>(room, UINT32_MAX));
-    for (size_t domain = 0; domain < many.size(); ++domain) limit.closed[domain] = many[domain] > most;
+    mark_above(many.data(), most, many.size(), limit.closed.data());
     if (many.empty()) tally.counts.each([&](Domain domain, uint32_t count) { limit.closed[domain] = count > most; });
     return limit;
 }
@@ -140,17 +139,12 @@ private:
     SpreadDefaults defaults_;
 };
 
-// To the nearest, halves up, of what is not negative.
-int64_t rounded(double cost) {
-    const auto whole = static_cast<int64_t>(cost);
-    return whole + (cost - static_cast<double>(whole) >= 0.5 ? 1 : 0);
-}
-
 // One ScheduleAnyway constraint made ready. By hostname each node counts its own pods, whatever nodes take part.
 struct Preference {
     const SpreadConstraint* constraint;
-    std::span<const Domain> domains;  // by row: of the key
-    std::span<const Domain> places;   // by row: of the tally
+    const ledger::TopologyKey* key;
+    std::span<const Domain> domains;  // of the key
+    std::span<const Domain> places;   // of the tally
     SeenTally tally;
     std::vector<double> cost;  // by domain of the tally, and 0 for the rows that have none
 };
@@ -167,45 +161,37 @@ public:
 
     void score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
                std::span<int64_t> points) const override {
-        const auto row_at = [&](size_t i) { return feasible[i]; };
-        const auto all = [&](std::span<const Domain>) { return feasible.size(); };
-        score_rows(ask, ledger, std::vector<uint8_t>(points.size()), row_at, all, points);
+        ScoredRows rows(feasible);
+        score_rows(ask, ledger, rows, points);
     }
     void score_open(const Ask& ask, const Ledger& ledger, std::span<const uint8_t> open,
                     std::span<int64_t> points) const override {
-        std::vector<uint8_t> left_out(open.size());
-        for (size_t i = 0; i < open.size(); ++i) left_out[i] = open[i] ^ 1;
-        const auto row_at = [](size_t i) { return i; };
-        // Rows beyond a key's column are empty.
-        const auto reach = [&](std::span<const Domain> column) { return std::min(open.size(), column.size()); };
-        score_rows(ask, ledger, std::move(left_out), row_at, reach, points);
+        ScoredRows rows(open);
+        score_rows(ask, ledger, rows, points);
     }
 
 private:
-    // Of the rows row_at(0), row_at(1), ..., of which a column knows the first reach(column); those that are left out
-    // do not count and get 0.
-    template <class RowAt, class Reach>
-    void score_rows(const Ask& ask, const Ledger& ledger, std::vector<uint8_t> left_out, RowAt row_at, Reach reach,
-                    std::span<int64_t> points) const {
+    void score_rows(const Ask& ask, const Ledger& ledger, ScoredRows& rows, std::span<int64_t> points) const {
         const Constraints soft = constraints_of(ask, ledger, defaults_, false);
         if (soft.list.empty()) return std::fill(points.begin(), points.end(), 0);
-        std::vector<Preference> preferences = preferences_of(ask, ledger, soft);
-        for (auto& preference : preferences) {
-            if (soft.all_keys) leave_out_unlabelled(preference, row_at, left_out);
+        std::vector<Preference> preferences = preferences_of(ask, ledger, soft, rows);
+        // Who is left out does not count and gets 0.
+        std::vector<uint8_t> counting(rows.open().begin(), rows.open().end());
+        for (const auto& preference : preferences) {
+            const auto domains = preference.domains;
+            if (soft.all_keys) clear_without_domain(domains.data(), domains.size(), counting.data());
         }
         std::vector<double> costs(points.size());
         for (auto& preference : preferences) {
-            weigh(preference, row_at, left_out, soft.all_keys);
-            const std::span<const Domain> places = preference.places;
-            const std::span<const double> cost = preference.cost;
-            const size_t last = cost.size() - 1;
-            const size_t rows = reach(places);
-            for (size_t i = 0; i < rows; ++i) costs[i] += cost[std::min<size_t>(places[row_at(i)], last)];
+            weigh(preference, counting, soft.all_keys);
+            add_by_domain(preference.places.data(), preference.cost.data(),
+                          static_cast<uint32_t>(preference.cost.size() - 1), preference.places.size(), costs.data());
         }
-        turn(costs, left_out, points);
+        turn(costs, counting, points);
     }
 
-    static std::vector<Preference> preferences_of(const Ask& ask, const Ledger& ledger, const Constraints& soft) {
+    static std::vector<Preference> preferences_of(const Ask& ask, const Ledger& ledger, const Constraints& soft,
+                                                  ScoredRows& rows) {
         ledger::Terms& terms = ledger.terms();
         terms.trim();
         const auto unseen = invisible(ask);
@@ -216,33 +202,26 @@ private:
             const auto& shared =
                 each_node ? terms.tally(pods, {}, ledger::kEachNode)
                           : terms.tally(pods, nodes_of(constraint, soft, *ask.spec), constraint.topology_key);
-            const auto& key = each_node ? terms.key(kHostname) : shared.scope->key();
-            out.push_back({&constraint, key.rows(), shared.scope->key().rows(), SeenTally(terms, shared, unseen), {}});
+            const auto& places = shared.scope->key();
+            const auto& key = each_node ? terms.key(kHostname) : places;
+            out.push_back(
+                {&constraint, &key, rows.column(key), rows.column(places), SeenTally(terms, shared, unseen), {}});
         }
         return out;
     }
 
-    // Nodes that miss a key that they must have.
-    template <class RowAt>
-    static void leave_out_unlabelled(const Preference& preference, RowAt row_at, std::vector<uint8_t>& left_out) {
-        for (size_t i = 0; i < left_out.size(); ++i) {
-            if (!left_out[i]) left_out[i] = preference.domains[row_at(i)] == kNoDomain;
-        }
-    }
-
-    template <class RowAt>
-    static void weigh(Preference& preference, RowAt row_at, std::span<const uint8_t> left_out, bool all_keys) {
+    static void weigh(Preference& preference, std::span<const uint8_t> counting, bool all_keys) {
         const ledger::Tally& tally = *preference.tally;
         const auto& key = tally.scope->key();
         const bool each_node = key.key() == ledger::kEachNode;
-        const size_t size = each_node ? static_cast<size_t>(std::count(left_out.begin(), left_out.end(), 0))
-                                      : domains_among(key, row_at, left_out, all_keys);
+        const size_t size = each_node ? count_marked(counting.data(), counting.size())
+                                      : domains_among(key, preference.places, counting);
         const double weight = std::log(static_cast<double>(size + 2));
         const double skew = preference.constraint->max_skew - 1;
         preference.cost.assign(key.domains() + 1, skew);
         preference.cost.back() = 0;
         const auto many = tally.counts.many();
-        for (size_t domain = 0; domain < many.size(); ++domain) preference.cost[domain] = many[domain] * weight + skew;
+        weigh_counts(many.data(), weight, skew, many.size(), preference.cost.data());
         const auto few = [&](Domain domain, uint32_t count) { preference.cost[domain] = count * weight + skew; };
         if (many.empty()) tally.counts.each(few);
         if (each_node && !all_keys) forgive_unlabelled(preference);
@@ -255,25 +234,22 @@ private:
 
     // Where each node counts its own pods: one without the hostname label takes no part.
     static void forgive_unlabelled(Preference& preference) {
-        const size_t rows = std::min(preference.domains.size(), preference.cost.size() - 1);
-        for (Row row = 0; row < rows; ++row) {
-            if (preference.domains[row] == kNoDomain) preference.cost[row] = 0;
-        }
+        const auto domains = preference.key->rows();
+        clear_without_domain(domains.data(), std::min(domains.size(), preference.cost.size() - 1),
+                             preference.cost.data());
     }
 
-    template <class RowAt>
-    static size_t domains_among(const ledger::TopologyKey& key, RowAt row_at, std::span<const uint8_t> left_out,
-                                bool all_keys) {
-        const auto domains = key.rows();
+    static size_t domains_among(const ledger::TopologyKey& key, std::span<const Domain> domains,
+                                std::span<const uint8_t> counting) {
         std::vector<uint8_t> seen(key.domains() + 1);  // the last: nodes without the label
         const Domain blank = key.find("");
         const Domain without = blank == kNoDomain ? static_cast<Domain>(key.domains()) : blank;
-        const size_t possible = key.domains() + (all_keys ? 0 : 1);
+        const bool lacking = any_without_domain(domains.data(), counting.data(), domains.size());
+        const size_t possible = key.domains() + (lacking ? 1 : 0);
         size_t size = 0;
-        for (size_t i = 0; i < left_out.size() && size < possible; ++i) {
-            if (left_out[i]) continue;
-            const Domain domain = domains[row_at(i)];
-            uint8_t& mark = seen[domain == kNoDomain ? without : domain];
+        for (size_t i = 0; i < domains.size() && size < possible; ++i) {
+            if (!counting[i]) continue;
+            uint8_t& mark = seen[domains[i] == kNoDomain ? without : domains[i]];
             size += mark == 0;
             mark = 1;
         }
@@ -281,18 +257,11 @@ private:
     }
 
     // Least cost to most points.
-    static void turn(std::span<const double> costs, std::span<const uint8_t> left_out, std::span<int64_t> points) {
-        int64_t least = INT64_MAX;
-        int64_t most = 0;
-        for (size_t i = 0; i < points.size(); ++i) {
-            points[i] = -1;
-            if (left_out[i]) continue;
-            points[i] = rounded(costs[i]);
-            least = std::min(least, points[i]);
-            most = std::max(most, points[i]);
-        }
-        map_values(points, -1, most, [&](int64_t cost) -> int64_t {
-            if (cost < 0) return 0;
+    static void turn(std::span<const double> costs, std::span<const uint8_t> counting, std::span<int64_t> points) {
+        round_costs(costs.data(), costs.size(), points.data());
+        const Range range = range_of(points.data(), counting.data(), points.size());
+        const auto [least, most] = range;
+        map_marked(counting, range, points, [least = least, most = most](int64_t cost) {
             return most == 0 ? kMaxScore : kMaxScore * (most + least - cost) / most;
         });
     }
