@@ -104,32 +104,41 @@ bool Decider::reaches_far(const Ask& ask, const Ledger& ledger) const {
 // ---- classes
 
 Decider::Class& Decider::class_of(const std::shared_ptr<const model::PodSpec>& spec) {
-    Class* found = nullptr;
-    if (const auto same = classes_.find(spec.get()); same != classes_.end()) {
-        found = same->second.get();
-    } else if (const auto equal = by_spec_.find(*spec); equal != by_spec_.end()) {
-        found = *equal;
-    } else {
-        if (classes_.size() >= kMaxClasses || tree_bytes_ > kMaxTreeBytes) forget_old();
-        auto made = new_class(spec);
-        found = made.get();
-        by_spec_.insert(found);
-        classes_.emplace(spec.get(), std::move(made));
-    }
-    found->last_use = ++uses_;
-    return *found;
+    const auto same = classes_.find(spec.get());
+    Class& found = same == classes_.end() ? equal_class(spec) : *same->second;
+    found.last_use = ++uses_;
+    return found;
 }
 
-std::unique_ptr<Decider::Class> Decider::new_class(const std::shared_ptr<const model::PodSpec>& spec) const {
-    auto made = std::make_unique<Class>();
-    made->spec = spec;
-    made->hash = spec->hash();
+// A spec that is met for the first time may be the last of its kind: it is kept when it comes again.
+Decider::Class& Decider::equal_class(const std::shared_ptr<const model::PodSpec>& spec) {
+    const size_t hash = spec->hash();
+    if (const auto equal = by_spec_.find(Hashed{*spec, hash}); equal != by_spec_.end()) return **equal;
+    if (met_once_.size() >= kMaxClasses) met_once_.clear();
+    if (met_once_.insert(hash).second) {
+        begin(passing_, spec, hash);
+        return passing_;
+    }
+    if (classes_.size() >= kMaxClasses || tree_bytes_ > kMaxTreeBytes) forget_old();
+    Class& made = *classes_.emplace(spec.get(), std::make_unique<Class>()).first->second;
+    begin(made, spec, hash);
+    by_spec_.insert(&made);
+    return made;
+}
+
+void Decider::begin(Class& c, const std::shared_ptr<const model::PodSpec>& spec, size_t hash) const {
+    c.spec = spec;
+    c.hash = hash;
+    c.wants.clear();
+    c.statics = nullptr;
+    c.sides.clear();
+    c.numbers = {};
     constexpr float kNoLimit = std::numeric_limits<float>::max();
-    ClassNumbers& n = made->numbers;
+    ClassNumbers& n = c.numbers;
     n.cpu_limit = n.memory_limit = kNoLimit;
     spec->requests.for_each([&](model::ResourceId id, int64_t amount) {
         if (amount <= 0) return;
-        made->wants.push_back({id, amount});
+        c.wants.push_back({id, amount});
         if (id == model::kCpu) n.cpu_limit = 100 + kSlack;
         if (id == model::kMemory) n.memory_limit = 100 + kSlack;
     });
@@ -143,7 +152,6 @@ std::unique_ptr<Decider::Class> Decider::new_class(const std::shared_ptr<const m
     n.pods = pods > 0 ? static_cast<float>(std::min<int64_t>(pods, 1 << 20)) : -kNoLimit;
     n.least_weight = static_cast<int32_t>(terms_.least_weight);
     n.balanced_weight = cpu == 0 && memory == 0 ? 0 : static_cast<int32_t>(terms_.balanced_weight);
-    return made;
 }
 
 // Forgets the half that was used least recently.
@@ -175,11 +183,6 @@ std::vector<MaxTree>& Decider::trees_of(Class& c, const Ledger& ledger) {
     const auto& changes = ledger.changes();
     const bool fresh = !c.statics || c.statics->epoch != changes.static_epoch();
     if (fresh) c.statics = statics_for(*c.spec, ledger);
-    if (++c.uses == 1) {
-        c.settled = false;
-        fill(c, ledger, passing_);
-        return passing_;
-    }
     const uint64_t behind = changes.sequence() - c.sequence;
     if (fresh || c.trees.empty() || !changes.remembers(c.sequence) || !worth_replaying(behind, ledger.rows())) {
         for (const auto& tree : c.trees) tree_bytes_ -= tree.bytes();

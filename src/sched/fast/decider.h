@@ -2,6 +2,7 @@
 
 #include <absl/container/flat_hash_map.h>
 #include <absl/container/flat_hash_set.h>
+#include <absl/container/inlined_vector.h>
 
 #include <memory>
 #include <vector>
@@ -52,22 +53,25 @@ private:
     struct Class {
         std::shared_ptr<const model::PodSpec> spec;
         size_t hash = 0;
-        std::vector<Want> wants;
+        absl::InlinedVector<Want, 4> wants;
         ClassNumbers numbers;
         std::shared_ptr<const Statics> statics;
-        std::vector<MaxTree> trees;  // one a group; none before the class is used a second time
+        std::vector<MaxTree> trees;  // one a group
         uint64_t sequence = 0;       // of the ledger, that the trees stand for
         uint64_t last_use = 0;
-        uint32_t uses = 0;
         std::vector<std::unique_ptr<Side>> sides;  // while there are reservations
         bool settled = false;                      // a key is not 0 exactly where the row is open to the near plugins
+    };
+    struct Hashed {
+        const model::PodSpec& spec;
+        size_t hash;
     };
     struct BySpec {
         using is_transparent = void;
         size_t operator()(const Class* c) const { return c->hash; }
-        size_t operator()(const model::PodSpec& spec) const { return spec.hash(); }
+        size_t operator()(const Hashed& key) const { return key.hash; }
         bool operator()(const Class* a, const Class* b) const { return a == b; }
-        bool operator()(const Class* a, const model::PodSpec& b) const { return *a->spec == b; }
+        bool operator()(const Class* a, const Hashed& b) const { return a->hash == b.hash && *a->spec == b.spec; }
     };
     struct ByConstraints {
         size_t operator()(const model::PodSpec& spec) const { return spec.hash(); }
@@ -84,7 +88,8 @@ private:
     Row choose_with_credit(Class& c, const Ask& ask, const Ledger& ledger, std::vector<MaxTree>& trees);
     Row best_supplied(const Ask& ask, const Ledger& ledger) const;
     Class& class_of(const std::shared_ptr<const model::PodSpec>& spec);
-    std::unique_ptr<Class> new_class(const std::shared_ptr<const model::PodSpec>& spec) const;
+    Class& equal_class(const std::shared_ptr<const model::PodSpec>& spec);
+    void begin(Class& c, const std::shared_ptr<const model::PodSpec>& spec, size_t hash) const;
     std::shared_ptr<const Statics> statics_for(const model::PodSpec& spec, const Ledger& ledger);
     std::vector<MaxTree>& trees_of(Class& c, const Ledger& ledger);
     void fill(const Class& c, const Ledger& ledger, std::vector<MaxTree>& trees);
@@ -111,14 +116,15 @@ private:
     Counts counts_;
     absl::flat_hash_map<const model::PodSpec*, std::unique_ptr<Class>> classes_;
     absl::flat_hash_set<Class*, BySpec, BySpec> by_spec_;
+    absl::flat_hash_set<size_t> met_once_;  // hashes of specs: a class is made when one comes again
+    Class passing_;                         // of a spec that is met for the first time
     absl::flat_hash_map<model::PodSpec, std::shared_ptr<const Statics>, ByConstraints> statics_;
-    std::vector<MaxTree> passing_;  // for classes used once
-    std::vector<uint16_t> base_;    // scratch
-    std::vector<Key> keys_;         // scratch
-    std::vector<Key> tops_;         // scratch
-    std::vector<uint8_t> open_;     // scratch, by row
-    std::vector<int64_t> points_;   // scratch, by row
-    std::vector<int64_t> totals_;   // scratch, by row
+    std::vector<uint16_t> base_;   // scratch
+    std::vector<Key> keys_;        // scratch
+    std::vector<Key> tops_;        // scratch
+    std::vector<uint8_t> open_;    // scratch, by row
+    std::vector<int64_t> points_;  // scratch, by row
+    std::vector<int64_t> totals_;  // scratch, by row
     uint64_t uses_ = 0;
     bool credit_ = false;
     size_t tree_bytes_ = 0;

@@ -9,20 +9,19 @@ namespace {
 
 // One row; written once, used by the vector loop and its scalar twin. A macro because a function would not be inlined
 // into the copies of the loop.
-#define BERTH_UPPER_KEY(i)                                                                                  \
-    const float p1 = (cpu_used[i] + n.cpu) * cpu_per[i];                                                    \
-    const float p2 = (memory_used[i] + n.memory) * memory_per[i];                                           \
-    const float free1 = 100.0f - (cpu_scored[i] + n.cpu_scored) * cpu_per[i];                               \
-    const float free2 = 100.0f - (memory_scored[i] + n.memory_scored) * memory_per[i];                      \
-    const int32_t least = (static_cast<int32_t>((free1 > 0.0f ? free1 : 0.0f) + kSlack) +                   \
-                           static_cast<int32_t>((free2 > 0.0f ? free2 : 0.0f) + kSlack)) >>                 \
-                          1;                                                                                \
-    const float gap = (p1 < 100.0f ? p1 : 100.0f) - (p2 < 100.0f ? p2 : 100.0f);                            \
-    const float apart = gap > 0.0f ? gap : -gap;                                                            \
-    const int32_t even = static_cast<int32_t>(100.0f - apart * 0.5f + kSlack);                              \
-    const int32_t score = base[i] + least * n.least_weight + (even < 100 ? even : 100) * n.balanced_weight; \
-    const uint32_t key = (static_cast<uint32_t>(score) << kRankBits | reversed_rank[i]) &                   \
-                         (p1 <= n.cpu_limit ? ~0u : 0u) & (p2 <= n.memory_limit ? ~0u : 0u) &               \
+#define BERTH_UPPER_KEY(i)                                                                    \
+    const float p1 = (cpu_used[i] + n.cpu) * cpu_per[i];                                      \
+    const float p2 = (memory_used[i] + n.memory) * memory_per[i];                             \
+    const float free1 = 100.0f - (cpu_scored[i] + n.cpu_scored) * cpu_per[i];                 \
+    const float free2 = 100.0f - (memory_scored[i] + n.memory_scored) * memory_per[i];        \
+    const int32_t least = (static_cast<int32_t>((free1 > 0.0f ? free1 : 0.0f) + kSlack) +     \
+                           static_cast<int32_t>((free2 > 0.0f ? free2 : 0.0f) + kSlack)) >>   \
+                          1;                                                                  \
+    const float gap = (p1 < 100.0f ? p1 : 100.0f) - (p2 < 100.0f ? p2 : 100.0f);              \
+    const int32_t even = static_cast<int32_t>(100.0f - __builtin_fabsf(gap) * 0.5f + kSlack); \
+    const int32_t score = base[i] + least * n.least_weight + even * n.balanced_weight;        \
+    const uint32_t key = (static_cast<uint32_t>(score) << kRankBits | reversed_rank[i]) &     \
+                         (p1 <= n.cpu_limit ? ~0u : 0u) & (p2 <= n.memory_limit ? ~0u : 0u) & \
                          (n.pods <= free_pods[i] ? ~0u : 0u) & (base[i] != 0 ? ~0u : 0u)
 
 }  // namespace

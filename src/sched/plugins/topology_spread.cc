@@ -218,10 +218,10 @@ private:
                                       : domains_among(key, preference.places, counting);
         const double weight = std::log(static_cast<double>(size + 2));
         const double skew = preference.constraint->max_skew - 1;
-        preference.cost.assign(key.domains() + 1, skew);
-        preference.cost.back() = 0;
+        preference.cost.resize(key.domains() + 1);
         const auto many = tally.counts.many();
         weigh_counts(many.data(), weight, skew, many.size(), preference.cost.data());
+        std::fill(preference.cost.begin() + static_cast<ptrdiff_t>(many.size()), preference.cost.end() - 1, skew);
         const auto few = [&](Domain domain, uint32_t count) { preference.cost[domain] = count * weight + skew; };
         if (many.empty()) tally.counts.each(few);
         if (each_node && !all_keys) forgive_unlabelled(preference);
