@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include "api/http_exchange.h"
+#include "base/thread.h"
 
 namespace berth::api {
 
@@ -62,7 +63,7 @@ Result<std::unique_ptr<asio::ssl::context>> tls_context(const TlsKeys& keys) {
 void Lane::start() {
     date_ = http_date();
     arm_second();
-    thread_ = std::thread([this] { io_.run(); });
+    thread_ = base::named_thread("http", [this] { io_.run(); });
 }
 
 void Lane::arm_second() {

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "base/thread.h"
 
 namespace berth::app {
 namespace {
@@ -58,7 +59,7 @@ ControllersRun::ControllersRun(std::unique_ptr<link::Server> server, Reconcilers
         for (const auto& resource : reconcilers_[i]->watches()) watchers_[resource].push_back(i);
     }
     for (const auto& [resource, watchers] : watchers_) traffic_.follow(resource, resource_of(resource));
-    thread_ = std::thread([this] { run(); });
+    thread_ = base::named_thread("controllers", [this] { run(); });
 }
 
 ControllersRun::~ControllersRun() {

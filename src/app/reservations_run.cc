@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/json_view.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "control/reservations.h"
 #include "model/node.h"
 #include "model/pod.h"
@@ -65,7 +66,7 @@ ReservationsRun::ReservationsRun(std::unique_ptr<link::Server> server, base::Dur
         const std::lock_guard lock(shown->mutex);
         if (shown->ledger != nullptr) append_reservation_metrics(*shown->ledger, out);
     });
-    thread_ = std::thread([this] { run(); });
+    thread_ = base::named_thread("reservations", [this] { run(); });
 }
 
 ReservationsRun::~ReservationsRun() {

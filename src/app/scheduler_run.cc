@@ -5,6 +5,7 @@
 #include "app/carry_out.h"
 #include "base/json_view.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "cli/supporting.h"
 #include "model/node.h"
 #include "model/pod.h"
@@ -71,7 +72,7 @@ SchedulerRun::SchedulerRun(std::unique_ptr<link::Server> server, sched::Schedule
       recorder_(traffic_.server(), "berth-scheduler"),
       metrics_(metrics) {
     for (const auto& source : sources()) traffic_.follow(source.kind, source.resource);
-    thread_ = std::thread([this] { run(); });
+    thread_ = base::named_thread("scheduler", [this] { run(); });
 }
 
 SchedulerRun::~SchedulerRun() {

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/json_view.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "model/node.h"
 #include "model/reader.h"
 
@@ -50,7 +51,7 @@ WebhookRun::WebhookRun(std::unique_ptr<link::Server> server, WebhookOptions opti
     traffic_.follow("Node", {"", "v1", "nodes"});
     traffic_.follow("Pod", {"", "v1", "pods"});
     traffic_.follow("Reservation", {"scheduling.koordinator.sh", "v1alpha1", "reservations"});
-    thread_ = std::thread([this] { run(); });
+    thread_ = base::named_thread("webhook", [this] { run(); });
 }
 
 WebhookRun::~WebhookRun() {

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/random.h"
+#include "base/thread.h"
 #include "link/connect.h"
 
 namespace berth::link {
@@ -25,7 +26,7 @@ Leadership::Leadership(std::unique_ptr<Server> server, LeadershipOptions options
       lost_(std::move(lost)),
       collection_(fmt::format("/apis/coordination.k8s.io/v1/namespaces/{}/leases", options_.ns)),
       election_(options_.identity, options_.times, base::seed_from_system()) {
-    thread_ = std::thread([this] { run(); });
+    thread_ = base::named_thread("lease", [this] { run(); });
 }
 
 Leadership::~Leadership() {

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/thread.h"
 #include "store/log_file.h"
 
 namespace berth::store {
@@ -74,7 +75,7 @@ Status SqliteLog::replay(const Replay& visit) {
 
 void SqliteLog::start(Sink& sink) {
     sink_ = &sink;
-    thread_ = std::thread([this] { run(); });
+    thread_ = base::named_thread("log", [this] { run(); });
 }
 
 void SqliteLog::append(EntryPtr entry) {
