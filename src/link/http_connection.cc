@@ -1,12 +1,7 @@
 #include "link/http_connection.h"
 
 #include <fmt/format.h>
-#include <netinet/tcp.h>
-#include <openssl/ssl.h>
 
-#include <boost/asio/connect.hpp>
-#include <boost/asio/ssl/host_name_verification.hpp>
-#include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
@@ -18,31 +13,22 @@ namespace {
 
 namespace asio = boost::asio;
 namespace http = boost::beast::http;
-using asio::ip::tcp;
 using boost::system::error_code;
 using std::chrono::steady_clock;
 
 constexpr size_t kReadBlock = 64u << 10;
 constexpr uint32_t kMostHeaders = 64u << 10;
-constexpr auto kConnectWithin = std::chrono::seconds(10);
 
-// A peer that is gone without a word is noticed within about half a minute, on idle connections too.
-void set_socket_options(tcp::socket& socket) {
-    const int fd = socket.native_handle();
-    const auto set = [fd](int level, int name, int value) { ::setsockopt(fd, level, name, &value, sizeof(value)); };
-    set(IPPROTO_TCP, TCP_NODELAY, 1);
-    set(SOL_SOCKET, SO_KEEPALIVE, 1);
-    set(IPPROTO_TCP, TCP_KEEPIDLE, 15);
-    set(IPPROTO_TCP, TCP_KEEPINTVL, 5);
-    set(IPPROTO_TCP, TCP_KEEPCNT, 3);
-    set(IPPROTO_TCP, TCP_USER_TIMEOUT, 30'000);
-}
-
-std::optional<base::Duration> retry_after(std::string_view text) {
-    if (text.empty()) return std::nullopt;
-    int seconds = 1;  // a date means soon
-    std::from_chars(text.data(), text.data() + text.size(), seconds);
-    return std::chrono::seconds(std::max(0, seconds));
+std::string request_bytes(const Access& access, const WireRequest& request) {
+    std::string out = fmt::format("{} {}{} HTTP/1.1\r\nHost: {}\r\nUser-Agent: berth\r\nAccept: application/json\r\n",
+                                  request.method, access.path, request.target, access.authority());
+    if (!access.token.empty()) out += fmt::format("Authorization: Bearer {}\r\n", access.token);
+    if (!request.body.empty()) out += fmt::format("Content-Type: {}\r\n", request.content_type);
+    if (!request.body.empty() || request.method != "GET") {
+        out += fmt::format("Content-Length: {}\r\n", request.body.size());
+    }
+    out += "\r\n";
+    return out + request.body;
 }
 
 class Connection final : public HttpConnection {
@@ -50,20 +36,17 @@ class Connection final : public HttpConnection {
     using Parser = http::response_parser<http::string_body>;
 
 public:
-    explicit Connection(std::shared_ptr<HttpShared> shared)
-        : shared_(std::move(shared)), resolver_(shared_->io), socket_(shared_->io) {}
+    Connection(std::shared_ptr<const HttpTarget> target, HttpConnectionOwner owner)
+        : target_(std::move(target)), owner_(std::move(owner)), transport_(target_) {}
 
     void begin(Turn turn) override {
         turn_ = std::make_shared<Turn>(std::move(turn));
         since_ = steady_clock::now();
         if (phase_ == Phase::Idle) return write();
         phase_ = Phase::Connecting;
-        resolver_.async_resolve(shared_->access.host, shared_->access.port,
-                                [self = self()](error_code ec, const tcp::resolver::results_type& found) {
-                                    if (self->phase_ != Phase::Connecting) return;
-                                    if (ec) return self->fail("cannot resolve the host: " + ec.message());
-                                    self->connect(found);
-                                });
+        transport_.connect(HttpTransport::Offer::Http1, [self = self()](const std::string& trouble) {
+            trouble.empty() ? self->write() : self->fail(trouble);
+        });
     }
 
     void resume() override {
@@ -81,7 +64,7 @@ public:
     bool reusable() override {
         if (phase_ != Phase::Idle) return false;
         char byte = 0;
-        const auto n = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+        const auto n = ::recv(transport_.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
         return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
     }
 
@@ -100,48 +83,15 @@ public:
 private:
     std::shared_ptr<Connection> self() { return std::static_pointer_cast<Connection>(shared_from_this()); }
 
-    template <class F>
-    void with_stream(F f) {
-        if (tls_) {
-            f(*tls_);
-        } else {
-            f(socket_);
-        }
-    }
-
-    void connect(const tcp::resolver::results_type& found) {
-        asio::async_connect(socket_, found, [self = self()](error_code ec, const tcp::endpoint&) {
-            if (self->phase_ != Phase::Connecting) return;
-            if (ec) return self->fail("cannot connect: " + ec.message());
-            set_socket_options(self->socket_);
-            self->shared_->access.tls ? self->handshake() : self->write();
-        });
-    }
-
-    void handshake() {
-        const Access& access = shared_->access;
-        tls_.emplace(socket_, *shared_->tls);
-        error_code ignored;
-        asio::ip::make_address(access.server_name, ignored);
-        if (ignored) SSL_set_tlsext_host_name(tls_->native_handle(), access.server_name.c_str());
-        if (!access.skip_verify) tls_->set_verify_callback(asio::ssl::host_name_verification(access.server_name));
-        tls_->async_handshake(asio::ssl::stream_base::client, [self = self()](error_code ec) {
-            if (self->phase_ != Phase::Connecting) return;
-            if (!ec) return self->write();
-            const long why = SSL_get_verify_result(self->tls_->native_handle());
-            self->fail("the TLS handshake failed: " +
-                       (why == X509_V_OK ? ec.message() : X509_verify_cert_error_string(why)));
-        });
-    }
-
     void write() {
         phase_ = Phase::Writing;
+        bytes_ = request_bytes(target_->access, turn_->request);
         parser_.emplace();
         parser_->header_limit(kMostHeaders);
         parser_->body_limit(boost::none);
         parser_->eager(true);
-        with_stream([&](auto& stream) {
-            asio::async_write(stream, asio::buffer(turn_->bytes), [self = self()](error_code ec, size_t) {
+        transport_.with_stream([&](auto& stream) {
+            asio::async_write(stream, asio::buffer(bytes_), [self = self()](error_code ec, size_t) {
                 if (self->phase_ != Phase::Writing) return;
                 if (ec) return self->fail("cannot send: " + ec.message());
                 self->phase_ = Phase::Head;
@@ -151,7 +101,7 @@ private:
     }
 
     void read() {
-        with_stream([&](auto& stream) {
+        transport_.with_stream([&](auto& stream) {
             stream.async_read_some(buffer_.prepare(kReadBlock), [self = self()](error_code ec, size_t n) {
                 if (self->phase_ != Phase::Head && self->phase_ != Phase::Body) return;
                 if (ec) return self->at_end(ec);
@@ -189,7 +139,7 @@ private:
         phase_ = Phase::Body;
         const auto field = parser_->get()[http::field::retry_after];
         const auto turn = turn_;  // abort() inside the call leaves it whole
-        turn->head({static_cast<int>(parser_->get().result_int()), retry_after({field.data(), field.size()})});
+        turn->head({static_cast<int>(parser_->get().result_int()), read_retry_after({field.data(), field.size()})});
         return turn_ != nullptr;
     }
     bool tell_data() {
@@ -209,7 +159,7 @@ private:
         since_ = steady_clock::now();
         if (parser_->keep_alive() && buffer_.size() == 0) {
             phase_ = Phase::Idle;
-            shared_->freed(keep);
+            owner_.freed(keep);
         } else {
             close();
         }
@@ -221,23 +171,21 @@ private:
         const bool sent = phase_ != Phase::New && phase_ != Phase::Connecting;
         const auto turn = std::move(turn_);
         close();
-        const WireTrouble trouble{fmt::format("{}: {}", shared_->access.url(), what), sent};
+        const WireTrouble trouble{fmt::format("{}: {}", target_->access.url(), what), sent};
         if (turn) turn->end(&trouble);
     }
 
     void close() {
         if (phase_ == Phase::Closed) return;
         phase_ = Phase::Closed;
-        resolver_.cancel();
-        error_code ignored;
-        socket_.close(ignored);
-        shared_->closed(this);
+        transport_.close();
+        owner_.closed(this);
     }
 
-    std::shared_ptr<HttpShared> shared_;
-    tcp::resolver resolver_;
-    tcp::socket socket_;
-    std::optional<asio::ssl::stream<tcp::socket&>> tls_;
+    std::shared_ptr<const HttpTarget> target_;
+    HttpConnectionOwner owner_;
+    HttpTransport transport_;
+    std::string bytes_;  // the whole request
     boost::beast::flat_buffer buffer_;
     std::optional<Parser> parser_;
     std::shared_ptr<Turn> turn_;  // null: nobody waits
@@ -248,8 +196,15 @@ private:
 
 }  // namespace
 
-HttpConnectionPtr make_http_connection(std::shared_ptr<HttpShared> shared) {
-    return std::make_shared<Connection>(std::move(shared));
+std::optional<base::Duration> read_retry_after(std::string_view text) {
+    if (text.empty()) return std::nullopt;
+    int seconds = 1;  // a date means soon
+    std::from_chars(text.data(), text.data() + text.size(), seconds);
+    return std::chrono::seconds(std::max(0, seconds));
+}
+
+HttpConnectionPtr make_http_connection(std::shared_ptr<const HttpTarget> target, HttpConnectionOwner owner) {
+    return std::make_shared<Connection>(std::move(target), std::move(owner));
 }
 
 }  // namespace berth::link

@@ -1,18 +1,12 @@
 #pragma once
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ssl/context.hpp>
-#include <chrono>
 #include <memory>
 
-#include "link/kubeconfig.h"
+#include "link/http_transport.h"
 #include "link/wire.h"
 
-// One connection to the server. Only the HTTP units include this.
+// One HTTP/1.1 connection to the server. Only the HTTP units include this.
 namespace berth::link {
-
-using SteadyTime = std::chrono::steady_clock::time_point;
 
 struct HttpHead {
     int code = 0;
@@ -21,7 +15,7 @@ struct HttpHead {
 
 // One request and who wants its answer.
 struct Turn {
-    std::string bytes;                        // the whole request
+    WireRequest request;
     SteadyTime due;                           // by then the answer is whole; of a stream: its head has come
     std::optional<base::Duration> idle = {};  // a stream, that ends when nothing comes for so long
     std::function<void(const HttpHead&)> head;
@@ -47,16 +41,15 @@ public:
     virtual SteadyTime since() const = 0;  // the beginning or end of its last turn
 };
 
-// What connections of one set of credentials share. `freed` gets a connection whose turn is over; `closed` one that is
-// of no more use.
-struct HttpShared {
-    boost::asio::io_context& io;
-    Access access;
-    std::unique_ptr<boost::asio::ssl::context> tls;
+// `freed` gets a connection whose turn is over; `closed` one that is of no more use.
+struct HttpConnectionOwner {
     std::function<void(HttpConnectionPtr)> freed;
     std::function<void(HttpConnection*)> closed;
 };
 
-HttpConnectionPtr make_http_connection(std::shared_ptr<HttpShared> shared);
+HttpConnectionPtr make_http_connection(std::shared_ptr<const HttpTarget> target, HttpConnectionOwner owner);
+
+// Of a Retry-After header.
+std::optional<base::Duration> read_retry_after(std::string_view text);
 
 }  // namespace berth::link

@@ -12,6 +12,8 @@
 #include <thread>
 
 #include "base/log.h"
+#include "base/thread.h"
+#include "link/http2_connection.h"
 #include "link/http_connection.h"
 
 namespace berth::link {
@@ -21,6 +23,7 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 using std::chrono::steady_clock;
 
+constexpr auto kRest = std::chrono::milliseconds(4);
 constexpr auto kSweep = std::chrono::milliseconds(250);
 // Shorter than servers keep idle connections, so that a request rarely meets one that is just being closed.
 constexpr auto kKeepIdle = std::chrono::seconds(30);
@@ -47,23 +50,40 @@ Result<std::unique_ptr<asio::ssl::context>> tls_context(const Access& access) {
     return context;
 }
 
-// Also refuses what would end the line it stands in.
-Result<std::string> request_bytes(const Access& access, const WireRequest& request) {
-    const auto bad = [](unsigned char c) { return c <= ' ' || c == 0x7f; };
-    if (std::any_of(request.target.begin(), request.target.end(), bad)) {
-        return base::bad_request(fmt::format("\"{}\" is not a path", request.target));
-    }
-    const bool bare = access.host.find(':') == std::string::npos;
-    std::string out = fmt::format(
-        "{} {}{} HTTP/1.1\r\nHost: {}:{}\r\nUser-Agent: berth\r\nAccept: application/json\r\n", request.method,
-        access.path, request.target, bare ? access.host : "[" + access.host + "]", access.port);
-    if (!access.token.empty()) out += fmt::format("Authorization: Bearer {}\r\n", access.token);
-    if (!request.body.empty()) out += fmt::format("Content-Type: {}\r\n", request.content_type);
-    if (!request.body.empty() || request.method != "GET") {
-        out += fmt::format("Content-Length: {}\r\n", request.body.size());
-    }
-    out += "\r\n";
-    return out + request.body;
+// What would end the line it stands in is no path.
+bool is_path(std::string_view target) {
+    return std::none_of(target.begin(), target.end(), [](unsigned char c) { return c <= ' ' || c == 0x7f; });
+}
+
+// A call as the turn of a connection that serves one at a time.
+Turn turn_of(HttpCall call) {
+    struct Taken {
+        HttpCall call;
+        WireAnswer answer = {};
+        bool too_large = false;
+    };
+    Turn turn;
+    turn.request = call.request;
+    turn.due = call.due;
+    const auto taken = std::make_shared<Taken>(Taken{std::move(call)});
+    turn.head = [taken](const HttpHead& head) {
+        taken->answer.code = head.code;
+        taken->answer.retry_after = head.retry_after;
+    };
+    turn.data = [taken](std::string_view bytes) {
+        std::string& body = taken->answer.body;
+        taken->too_large = taken->too_large || body.size() + bytes.size() > taken->call.request.most_body;
+        if (!taken->too_large) body.append(bytes);
+        return true;
+    };
+    turn.end = [taken](const WireTrouble* trouble) {
+        const auto& [request, due, done] = taken->call;
+        if (!trouble && taken->too_large) {
+            return done(WireTrouble{fmt::format("the answer is larger than {} bytes", request.most_body), true});
+        }
+        done(trouble != nullptr ? WireResult(*trouble) : WireResult(std::move(taken->answer)));
+    };
+    return turn;
 }
 
 // base::Loop over an io_context: one thread, real time.
@@ -99,45 +119,46 @@ public:
     Status start() {
         TRY(use(access_.get(base::system_clock().now())));
         arm_sweep();
-        thread_ = std::thread([this] { io_.run(); });
+        thread_ = base::named_thread("wire", [this] { run(); });
         return {};
     }
 
     base::Loop& loop() override { return loop_; }
     bool refresh() override { return access_.refresh(loop_.clock().now()); }
 
+    // Where the server speaks HTTP/2 all calls share a connection. Streams have one each, so that one whose reader
+    // rests, or that the network lost, is nobody else's trouble.
     void call(WireRequest request, base::Duration most, std::function<void(WireResult)> done) override {
-        const auto answer = std::make_shared<WireAnswer>();
-        Turn turn;
-        turn.due = steady_clock::now() + most;
-        turn.head = [answer](const HttpHead& head) {
-            answer->code = head.code;
-            answer->retry_after = head.retry_after;
-        };
-        const size_t most_body = request.most_body;
-        const auto too_large = std::make_shared<bool>(false);
-        turn.data = [answer, too_large, most_body](std::string_view bytes) {
-            *too_large = *too_large || answer->body.size() + bytes.size() > most_body;
-            if (!*too_large) answer->body.append(bytes);
-            return true;
-        };
-        turn.end = [answer, too_large, most_body, done = std::move(done)](const WireTrouble* trouble) {
-            if (!trouble && *too_large) {
-                return done(WireTrouble{fmt::format("the answer is larger than {} bytes", most_body), true});
-            }
-            done(trouble != nullptr ? WireResult(*trouble) : WireResult(std::move(*answer)));
-        };
-        begin(std::move(request), std::move(turn));
+        freshen();
+        if (!is_path(request.target)) {
+            return loop_.post([done = std::move(done), what = no_path(request)] { done(WireTrouble{what, false}); });
+        }
+        HttpCall call{std::move(request), steady_clock::now() + most, std::move(done)};
+        if (!try_http2_) {
+            begin(turn_of(std::move(call)));
+            return;
+        }
+        if (!http2_ || !http2_->usable()) renew_http2();
+        http2_->begin(std::move(call));
     }
 
     std::unique_ptr<WireStream> open(WireRequest request, base::Duration idle, StreamSink sink) override {
+        freshen();
         Turn turn;
         turn.due = steady_clock::now() + std::chrono::seconds(30);
         turn.idle = idle;
         turn.head = [head = std::move(sink.head)](const HttpHead& from) { head(from.code); };
         turn.data = std::move(sink.data);
         turn.end = [end = std::move(sink.end)](const WireTrouble* trouble) { end(trouble ? trouble->what : ""); };
-        return std::make_unique<Handle>(begin(std::move(request), std::move(turn)));
+        if (!is_path(request.target)) {
+            loop_.post([end = std::move(turn.end), what = no_path(request)] {
+                const WireTrouble trouble{what, false};
+                end(&trouble);
+            });
+            return std::make_unique<Handle>(HttpConnectionPtr());
+        }
+        turn.request = std::move(request);
+        return std::make_unique<Handle>(begin(std::move(turn)));
     }
 
     void stop() override {
@@ -163,26 +184,50 @@ private:
         std::weak_ptr<HttpConnection> connection_;
     };
 
+    // Whoever was woken rests before it waits again, so that under load many messages share a wake-up, which costs more
+    // than any of them.
+    void run() {
+        while (io_.run_one() > 0) {
+            const auto woken = steady_clock::now();
+            io_.poll();
+            std::this_thread::sleep_until(woken + kRest);
+        }
+    }
+
+    static std::string no_path(const WireRequest& request) {
+        return fmt::format("\"{}\" is not a path", request.target);
+    }
+
     // New credentials mean new connections; those with a turn finish it.
     Status use(const Access& access) {
-        if (shared_ && shared_->access == access) return {};
-        auto shared = std::make_shared<HttpShared>(HttpShared{io_, access, nullptr, {}, {}});
-        if (access.tls) shared->tls = TRY(tls_context(access));
-        shared->freed = [this, raw = shared.get()](HttpConnectionPtr connection) {
-            const bool stream = streams_.erase(connection.get()) > 0;
-            if (raw != shared_.get() || stream) return connection->abort();
-            idle_.push_back(std::move(connection));
-        };
-        shared->closed = [this](HttpConnection* connection) {
-            streams_.erase(connection);
-            connections_.erase(connection);
-            std::erase_if(idle_, [&](const auto& idle) { return idle.get() == connection; });
-        };
-        shared_ = std::move(shared);
+        if (target_ && target_->access == access) return {};
+        HttpTarget target{io_, access, nullptr};
+        if (access.tls) target.tls = TRY(tls_context(access));
+        target_ = std::make_shared<const HttpTarget>(std::move(target));
+        try_http2_ = access.tls;
+        leave_http2();
         const auto old = std::move(idle_);
         idle_.clear();
         for (const auto& connection : old) connection->abort();
         return {};
+    }
+    void freshen() {
+        if (auto used = use(access_.get(loop_.clock().now())); !used) {
+            base::log_warning("The new credentials cannot be used", {{"error", used.error()}});
+        }
+    }
+
+    void leave_http2() {
+        if (!http2_) return;
+        http2_->leave();
+        leaving_.push_back(std::move(http2_));
+    }
+    void renew_http2() {
+        leave_http2();
+        http2_ = make_http2_connection(target_, [this](std::vector<HttpCall> calls) {
+            try_http2_ = false;
+            for (auto& call : calls) begin(turn_of(std::move(call)));
+        });
     }
 
     HttpConnectionPtr free_connection() {
@@ -192,23 +237,26 @@ private:
             if (connection->reusable()) return connection;
             connection->abort();
         }
-        auto connection = make_http_connection(shared_);
+        auto connection = make_http_connection(target_, owner_of(target_.get()));
         connections_.emplace(connection.get(), connection);
         return connection;
     }
+    HttpConnectionOwner owner_of(const HttpTarget* target) {
+        const auto freed = [this, target](HttpConnectionPtr connection) {
+            const bool stream = streams_.erase(connection.get()) > 0;
+            if (target != target_.get() || stream) return connection->abort();
+            idle_.push_back(std::move(connection));
+        };
+        const auto closed = [this](HttpConnection* connection) {
+            streams_.erase(connection);
+            connections_.erase(connection);
+            std::erase_if(idle_, [&](const auto& idle) { return idle.get() == connection; });
+        };
+        return {freed, closed};
+    }
 
     // A stream has its connection to itself, so that its handle never means somebody else's turn.
-    HttpConnectionPtr begin(WireRequest request, Turn turn) {
-        if (auto used = use(access_.get(loop_.clock().now())); !used) {
-            base::log_warning("The new credentials cannot be used", {{"error", used.error()}});
-        }
-        auto bytes = request_bytes(shared_->access, request);
-        if (!bytes) {
-            loop_.post(
-                [end = std::move(turn.end), trouble = WireTrouble{bytes.error().message, false}] { end(&trouble); });
-            return nullptr;
-        }
-        turn.bytes = std::move(*bytes);
+    HttpConnectionPtr begin(Turn turn) {
         const auto connection = free_connection();
         if (turn.idle) streams_.insert(connection.get());
         connection->begin(std::move(turn));
@@ -225,6 +273,9 @@ private:
                 if (auto connection = weak.lock()) all.push_back(std::move(connection));
             }
             for (const auto& connection : all) connection->check(now);
+            if (http2_) http2_->check(now);
+            for (const auto& connection : std::vector(leaving_)) connection->check(now);
+            std::erase_if(leaving_, [](const auto& connection) { return connection->closed(); });
             const auto idle = idle_;
             for (const auto& connection : idle) {
                 if (now - connection->since() > kKeepIdle) connection->abort();
@@ -234,7 +285,10 @@ private:
     }
 
     FreshAccess access_;
-    std::shared_ptr<HttpShared> shared_;
+    std::shared_ptr<const HttpTarget> target_;
+    bool try_http2_ = false;                                 // until the server has chosen otherwise
+    std::shared_ptr<Http2Connection> http2_;                 // of the calls
+    std::vector<std::shared_ptr<Http2Connection>> leaving_;  // earlier ones that still have calls
     std::map<HttpConnection*, std::weak_ptr<HttpConnection>> connections_;
     std::set<HttpConnection*> streams_;
     std::vector<HttpConnectionPtr> idle_;

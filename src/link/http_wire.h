@@ -7,8 +7,9 @@
 
 namespace berth::link {
 
-// HTTP/1.1 over TLS or plain TCP, one I/O thread, connections kept alive and reused. Boost.Asio and Beast stay behind
-// this header. An error when the kubeconfig or its certificates cannot be used; the server is not asked yet.
+// HTTP/2 where a server offers it in TLS, else HTTP/1.1; one I/O thread, connections kept and reused. Boost.Asio, Beast
+// and nghttp2 stay behind this header. An error when the kubeconfig or its certificates cannot be used; the server is
+// not asked yet.
 Result<std::unique_ptr<Wire>> http_wire(const AccessOptions& options);
 // The same to any HTTP server, with what is given.
 Result<std::unique_ptr<Wire>> http_wire(Access access);

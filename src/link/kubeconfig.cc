@@ -175,9 +175,13 @@ Result<Access> read_service_account(const std::string& folder) {
 
 }  // namespace
 
-std::string Access::url() const {
+std::string Access::authority() const {
     const bool bare = host.find(':') == std::string::npos;
-    return fmt::format("{}://{}:{}{}", tls ? "https" : "http", bare ? host : "[" + host + "]", port, path);
+    return fmt::format("{}:{}", bare ? host : "[" + host + "]", port);
+}
+
+std::string Access::url() const {
+    return fmt::format("{}://{}{}", tls ? "https" : "http", authority(), path);
 }
 
 Result<Access> read_access(const AccessOptions& options) {

@@ -29,6 +29,7 @@ struct Access {
     std::string ns = "default";
     bool operator==(const Access&) const = default;
 
+    std::string authority() const;  // host:port
     std::string url() const;
 };
 

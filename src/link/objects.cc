@@ -23,7 +23,7 @@ uint64_t number(std::string_view text) {
     return out;
 }
 
-std::string_view member(const std::vector<Member>& all, std::string_view key) {
+std::string_view value_of(const std::vector<Member>& all, std::string_view key) {
     for (const auto& [name, value] : all) {
         if (name == key) return value;
     }
@@ -38,9 +38,7 @@ base::JsonParser& parser() {
 
 // Reads metadata alone: whether the rest can be read is for others to find out.
 Result<Listed> listed(std::string_view object) {
-    const auto parts = members(object);
-    if (!parts) return base::internal("an object is broken off");
-    const JsonView meta = TRY(parser().parse(member(*parts, "metadata")));
+    const JsonView meta = TRY(parser().parse(member(object, "metadata").value_or("")));
     Listed out;
     const auto ns = text_at(meta, "namespace");
     const auto name = text_at(meta, "name");
@@ -62,12 +60,12 @@ Result<Listed> named(std::string_view object) {
 Result<Page> read_page(std::string_view body) {
     const auto parts = members(body);
     if (!parts) return base::internal("the list is broken off");
-    const JsonView meta = TRY(parser().parse(member(*parts, "metadata")));
+    const JsonView meta = TRY(parser().parse(value_of(*parts, "metadata")));
     Page page;
     page.version = text_at(meta, "resourceVersion");
     page.more = text_at(meta, "continue");
     if (page.version.empty()) return base::internal("this is not a list: it has no metadata.resourceVersion");
-    const auto items = member(*parts, "items");
+    const auto items = value_of(*parts, "items");
     if (items.empty() || items == "null") return page;
     const auto texts = elements(items);
     if (!texts) return base::internal("the list's items are broken off");
@@ -87,8 +85,8 @@ Result<Page> read_page(std::string_view body) {
 Result<WatchLine> read_watch_line(std::string_view line) {
     const auto parts = members(line);
     if (!parts) return base::internal("a watch event is broken off");
-    const auto type = member(*parts, "type");
-    const auto object = member(*parts, "object");
+    const auto type = value_of(*parts, "type");
+    const auto object = value_of(*parts, "object");
     WatchLine out;
     if (type == "\"ERROR\"") {
         const JsonView status = TRY(parser().parse(object));

@@ -144,22 +144,29 @@ void RemoteServer::on_result(uint64_t id, WireResult result) {
     auto& answer = std::get<WireAnswer>(result);
     if (again(job, answer)) return;
     Reply reply{answer.code, std::move(answer.body), 0};
-    if (reply.ok()) reply.revision = revision_in(reply.body);
+    // Nobody asks which revision an event for people has.
+    if (reply.ok() && job->second.request.urgency == Urgency::Normal) reply.revision = revision_in(reply.body);
     finish(job, std::move(reply));
+}
+
+const RemoteServer::Counted& RemoteServer::counted(const std::string& method, int code) {
+    const auto [found, fresh] = counted_.try_emplace({method, code});
+    if (fresh) {
+        found->second = {
+            &options_.metrics->counter("rest_client_requests_total",
+                                       "Requests to the API server, watches and lists apart.",
+                                       {{"code", code == 0 ? "<error>" : std::to_string(code)}, {"method", method}}),
+            &options_.metrics->histogram("rest_client_request_duration_seconds",
+                                         "From sending a request to its answer.", {{"verb", method}}, kBounds)};
+    }
+    return found->second;
 }
 
 void RemoteServer::count(const Job& job, const WireResult& result) {
     const auto* answer = std::get_if<WireAnswer>(&result);
-    const std::string code = answer != nullptr ? std::to_string(answer->code) : "<error>";
-    const std::string& method = job.request.method;
-    options_.metrics
-        ->counter("rest_client_requests_total", "Requests to the API server, watches and lists apart.",
-                  {{"code", code}, {"method", method}})
-        .add();
-    options_.metrics
-        ->histogram("rest_client_request_duration_seconds", "From sending a request to its answer.", {{"verb", method}},
-                    kBounds)
-        .observe(std::chrono::duration<double>(wire_->loop().clock().now() - job.sent).count());
+    const Counted& numbers = counted(job.request.method, answer != nullptr ? answer->code : 0);
+    numbers.requests->add();
+    numbers.seconds->observe(std::chrono::duration<double>(wire_->loop().clock().now() - job.sent).count());
 }
 
 // What never reached the server may be sent again, and so may a read.

@@ -57,6 +57,12 @@ private:
     void on_trouble(Jobs::iterator job, const WireTrouble& trouble);
     bool again(Jobs::iterator job, const WireAnswer& answer);
     void try_later(Jobs::iterator job, base::Duration wait);
+    // The numbers of one kind of request, looked up once.
+    struct Counted {
+        base::Counter* requests;
+        base::Histogram* seconds;
+    };
+    const Counted& counted(const std::string& method, int code);
     void count(const Job& job, const WireResult& result);
     void finish(Jobs::iterator job, Result<Reply> reply);
     size_t allowed(Urgency urgency) const;
@@ -70,6 +76,7 @@ private:
     std::deque<Job> waiting_[2];  // by urgency
     Jobs under_way_;
     uint64_t last_id_ = 0;
+    std::map<std::pair<std::string, int>, Counted> counted_;  // by method and code; 0: no answer
     std::map<uint64_t, std::shared_ptr<Follower>> followers_;
     uint64_t last_feed_ = 0;  // under inbox_mutex_
 };

@@ -1,5 +1,7 @@
 #include "link/spans.h"
 
+#include <array>
+
 namespace berth::link {
 namespace {
 
@@ -10,23 +12,33 @@ size_t skip_space(std::string_view text, size_t at) {
     return at;
 }
 
-// From an opening quote to behind the closing one.
+// From an opening quote to behind the closing one, which an even number of backslashes stands before.
 size_t skip_string(std::string_view text, size_t at) {
-    for (++at; at < text.size(); ++at) {
-        if (text[at] == '\\') {
-            ++at;
-        } else if (text[at] == '"') {
-            return at + 1;
-        }
+    const size_t begin = at + 1;
+    for (at = text.find('"', begin); at != std::string_view::npos; at = text.find('"', at + 1)) {
+        size_t plain = at;
+        while (plain > begin && text[plain - 1] == '\\') --plain;
+        if ((at - plain) % 2 == 0) return at + 1;
     }
     return kBroken;
 }
+
+// The bytes that mean something outside of strings.
+constexpr auto kMarks = [] {
+    std::array<bool, 256> out{};
+    for (const char c : std::string_view("\"{}[],")) out[static_cast<unsigned char>(c)] = true;
+    return out;
+}();
 
 // From the beginning of a value to behind its end.
 size_t skip_value(std::string_view text, size_t at) {
     size_t depth = 0;
     while (at < text.size()) {
         const char c = text[at];
+        if (!kMarks[static_cast<unsigned char>(c)]) {
+            ++at;
+            continue;
+        }
         if (c == '"') {
             at = skip_string(text, at);
             if (at == kBroken || depth == 0) return at;
@@ -68,11 +80,10 @@ bool walk(std::string_view text, char open, char close, Each each) {
     return false;
 }
 
-}  // namespace
-
-std::optional<std::vector<Member>> members(std::string_view object) {
-    std::vector<Member> out;
-    const bool whole = walk(object, '{', '}', [&](size_t at) {
+// Calls each(key, value) for every member; it returns false when no more is wanted.
+template <class Each>
+bool walk_members(std::string_view object, Each each) {
+    return walk(object, '{', '}', [&](size_t at) {
         if (object[at] != '"') return kBroken;
         const size_t key_end = skip_string(object, at);
         if (key_end == kBroken) return kBroken;
@@ -81,10 +92,29 @@ std::optional<std::vector<Member>> members(std::string_view object) {
         if (begin >= object.size() || object[begin] != ':') return kBroken;
         begin = skip_space(object, begin + 1);
         const size_t end = skip_value(object, begin);
-        if (end != kBroken) out.emplace_back(key, trimmed(object.substr(begin, end - begin)));
-        return end;
+        if (end == kBroken) return kBroken;
+        return each(key, trimmed(object.substr(begin, end - begin))) ? end : kBroken;
+    });
+}
+
+}  // namespace
+
+std::optional<std::vector<Member>> members(std::string_view object) {
+    std::vector<Member> out;
+    const bool whole = walk_members(object, [&](std::string_view key, std::string_view value) {
+        out.emplace_back(key, value);
+        return true;
     });
     if (!whole) return std::nullopt;
+    return out;
+}
+
+std::optional<std::string_view> member(std::string_view object, std::string_view wanted) {
+    std::optional<std::string_view> out;
+    walk_members(object, [&](std::string_view key, std::string_view value) {
+        if (key == wanted) out = value;
+        return !out;
+    });
     return out;
 }
 

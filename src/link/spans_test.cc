@@ -20,6 +20,14 @@ TEST(Spans, CutAnObjectAtItsMembers) {
     EXPECT_EQ(elements("[]"), Elements());
 }
 
+TEST(Spans, OneMemberIsFoundWithoutTheRest) {
+    EXPECT_EQ(member(R"({"a":{"b":1},"b":"x\\\"y","c":3})", "b"), R"("x\\\"y")");
+    EXPECT_EQ(member(R"({"a":1,"b":[2],"c":{"broken)", "b"), "[2]");
+    EXPECT_EQ(member(R"({"a":{"b":1}})", "b"), std::nullopt);
+    EXPECT_EQ(member(R"({"a":1,"b":[2)", "b"), std::nullopt);
+    EXPECT_EQ(member("[]", "b"), std::nullopt);
+}
+
 TEST(Spans, WhatIsBrokenOffIsNothing) {
     const std::string whole = R"({"a":{"b":["c",1,true]},"d":"e\""})";
     EXPECT_TRUE(members(whole));
