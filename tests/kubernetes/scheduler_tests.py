@@ -17,7 +17,12 @@ def bound_count(cluster):
 
 
 def all_bound(cluster, count, seconds):
-    wait_for(f"{count} pods are bound", lambda: bound_count(cluster) == count, seconds)
+    """Waits for that many bound pods; when they do not come it says what is known of one that is not."""
+    try:
+        wait_for(f"{count} pods are bound", lambda: bound_count(cluster) == count, seconds)
+    except AssertionError as error:
+        waiting = [p for p in cluster.items(PODS) if not p["spec"].get("nodeName")]
+        raise AssertionError(f"{error}; {len(waiting)} wait, e.g. {waiting[:1]}") from error
 
 
 def thousand_pods(stage):

@@ -1,4 +1,4 @@
-// Simulated nodes for a real API server: creates them, renews their leases, makes pods that are bound to them Running and
+// Simulated nodes for a real API server: creates them, renews their leases, keeps them Ready, makes pods that are bound to them Running and
 // finishes those that are being deleted. Prints "ready" when every node is Ready. Ends, with the nodes left behind, when
 // its standard input closes, so that it never outlives the test that started it.
 package main
@@ -46,6 +46,12 @@ func pairs(text string) map[string]string {
 	return out
 }
 
+func ready() v1.NodeCondition {
+	now := metav1.Now()
+	return v1.NodeCondition{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady", Message: "simulated",
+		LastHeartbeatTime: now, LastTransitionTime: now}
+}
+
 func node(i int) *v1.Node {
 	out := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s%d", *prefix, i), Labels: map[string]string{}}}
 	out.Labels[v1.LabelHostname] = out.Name
@@ -61,9 +67,7 @@ func node(i int) *v1.Node {
 		out.Status.Capacity[v1.ResourceName(name)] = resource.MustParse(amount)
 	}
 	out.Status.Allocatable = out.Status.Capacity
-	now := metav1.Now()
-	out.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady",
-		Message: "simulated", LastHeartbeatTime: now, LastTransitionTime: now}}
+	out.Status.Conditions = []v1.NodeCondition{ready()}
 	out.Status.NodeInfo.KubeletVersion = "v1.35.4"
 	return out
 }
@@ -136,7 +140,32 @@ func renewLeases(client *kubernetes.Clientset) {
 				return err
 			})
 		})
+		stayReady(client)
 		time.Sleep(*lease)
+	}
+}
+
+// When leases came late (a slow machine, a server that was away) the node controller takes a node for lost; as a real
+// kubelet does, ours says that it is there.
+func stayReady(client *kubernetes.Clientset) {
+	var nodes *v1.NodeList
+	insist("nodes", func(ctx context.Context) (err error) {
+		nodes, err = client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+		return err
+	})
+	for _, found := range nodes.Items {
+		for i, condition := range found.Status.Conditions {
+			lost := condition.Type == v1.NodeReady && condition.Status != v1.ConditionTrue
+			if !lost || !strings.HasPrefix(found.Name, *prefix) {
+				continue
+			}
+			log.Printf("%s was taken for lost", found.Name)
+			found.Status.Conditions[i] = ready()
+			insist("ready node", func(ctx context.Context) error {
+				_, err := client.CoreV1().Nodes().UpdateStatus(ctx, &found, metav1.UpdateOptions{})
+				return err
+			})
+		}
 	}
 }
 
