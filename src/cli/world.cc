@@ -212,6 +212,7 @@ Outcome World::place_pod(const model::Pod& pod) {
     if (!pod.has_priority && !pod.priority_class.empty()) {
         outcome.error = fmt::format("no PriorityClass with name {} was found", pod.priority_class);
     }
+    if (outcome.error.empty()) outcome.error = sched::ask_for(pod, ledger_).fault;
     if (!outcome.error.empty()) return outcome;
     const sched::Decision decision = sched::decide_pod(pod, ledger_, profile_for(*pod.spec));
     fill(outcome, decision.verdict, ledger_);

@@ -239,7 +239,8 @@ Result<Pod> read_pod(JsonView object) {
     gates.each([&](const Reader& item) { pod.gates.emplace_back(item["name"].text()); });
     pod.priority_class = spec["priorityClassName"].text();
     pod.has_priority = spec["priority"].present();
-    pod.uses_resource_claims = spec["resourceClaims"].present();
+    const Reader claims = spec["resourceClaims"];
+    claims.each([&](const Reader&) { pod.uses_resource_claims = true; });
     pod.preempted = pod.meta.deleted && evicted_by_scheduler(status["conditions"]);
     if (const Reader start = status["startTime"]; start.present()) pod.started = read_time(start);
     if (!trouble.empty()) return base::bad_request("Pod \"" + pod.meta.full_name() + "\": " + trouble);

@@ -163,6 +163,8 @@ std::shared_ptr<const PodSpec> read_template(const Reader& from, const Meta& met
     bool any = false;
     containers.each([&](const Reader&) { any = true; });
     if (!any) containers.wrong("needs at least one container");
+    const Reader claims = spec["resourceClaims"];
+    claims.each([&](const Reader&) { claims.wrong("cannot be reserved: Berth does not allocate resource claims"); });
     own_labels = read_labels(metadata["labels"]);
     Labels labels = own_labels;
     for (const auto& [key, value] : meta.labels) labels.set(key, value);

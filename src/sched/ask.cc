@@ -29,6 +29,10 @@ Ask ask_for(const model::Pod& pod, const Ledger& ledger) {
     Ask ask;
     ask.spec = pod.spec.get();
     ask.pod = &pod;
+    if (pod.uses_resource_claims) {
+        ask.fault = "the pod has spec.resourceClaims, which Berth does not allocate";
+        return ask;
+    }
     auto wishes = model::read_wishes(pod.meta.annotations);
     if (!wishes) {
         ask.fault = wishes.error().message;

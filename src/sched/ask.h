@@ -44,7 +44,7 @@ struct Ask {
     const model::Pod* pod = nullptr;                  // nullptr: a reservation asks
     const model::Reservation* reservation = nullptr;  // nullptr: a pod asks
     model::ReservationWishes wishes;
-    std::string fault;                         // an annotation cannot be read: the pod goes nowhere
+    std::string fault;                         // not empty: why the pod goes nowhere, whatever the nodes are like
     absl::flat_hash_map<Row, Credit> credits;  // empty for almost every pod
 
     const Credit* credit(Row row) const {

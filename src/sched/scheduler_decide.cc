@@ -52,7 +52,7 @@ void Scheduler::bind(const Ask& ask, Row row, std::vector<ledger::Charge> charge
 
 // kNoRow: the plain way has to answer. It does so where a nominated pod, or a nomination, makes a difference.
 Row Scheduler::choose_fast(const model::Pod& pod, const Profile& profile) {
-    if (!pod.nominated_node.empty()) return ledger::kNoRow;
+    if (!pod.nominated_node.empty() || pod.uses_resource_claims) return ledger::kNoRow;
     if (!nominated_.empty() && yields(ask_for(pod, ledger_), ledger_, profile, nominated_)) return ledger::kNoRow;
     return deciders_.find(pod.spec->scheduler_name)->second->choose(pod, ledger_);
 }

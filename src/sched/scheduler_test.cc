@@ -54,6 +54,17 @@ TEST_F(SchedulerTest, BindsAndHoldsUntilSeen) {
     EXPECT_TRUE(step().empty());
 }
 
+TEST_F(SchedulerTest, APodWithResourceClaimsWaitsAndSaysWhy) {
+    auto wanting = pod("a", 1000);
+    wanting.uses_resource_claims = true;
+    scheduler_.put(wanting, now_);
+    scheduler_.put(pod("b", 1000), now_);
+    const auto plans = step();
+    ASSERT_EQ(plans.size(), 2u);
+    EXPECT_NE(std::get<RefusePod>(plans[0]).message.find("resourceClaims"), std::string::npos);
+    EXPECT_EQ(std::get<BindPod>(plans[1]).name, "b");
+}
+
 TEST_F(SchedulerTest, ARefusedBindGivesBackAndTriesAgain) {
     scheduler_.put(pod("a", 3000), now_);
     const auto plans = step();

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kName = "Reservation";
 
-// Before all others: pods whose annotations cannot be read, or which must draw and cannot.
+// Before all others: pods that go nowhere at all, or which must draw and cannot.
 class ReservationMatch final : public Filter {
 public:
     std::string_view name() const override { return kName; }
