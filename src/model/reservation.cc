@@ -48,7 +48,10 @@ ReservationOwner read_owner(const Reader& from) {
     if (const Reader object = from["object"]; object.present()) {
         owner.object = {text(object, "apiVersion"), text(object, "kind"), text(object, "namespace"),
                         text(object, "name"), text(object, "uid")};
-        if (*owner.object == ReservationOwner::Object()) object.wrong("would match every pod; name at least one field");
+        // Every pod is a v1 Pod.
+        if (owner.object->ns.empty() && owner.object->name.empty() && owner.object->uid.empty()) {
+            object.wrong("would match every pod; give a namespace, name or uid");
+        }
     }
     if (const Reader controller = from["controller"]; controller.present()) {
         owner.controller = {text(controller, "apiVersion"), text(controller, "kind"), text(controller, "namespace"),

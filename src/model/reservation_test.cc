@@ -62,6 +62,7 @@ TEST(ReservationCheck, NamesTheField) {
     } cases[] = {
         {"spec.owners", "[{}]", "spec.owners[0]"},
         {"spec.owners", R"([{"object":{}}])", "spec.owners[0].object"},
+        {"spec.owners", R"([{"object":{"apiVersion":"v1","kind":"Pod"}}])", "spec.owners[0].object"},
         {"spec.owners", R"([{"controller":{}}])", "spec.owners[0].controller"},
         {"spec.owners", R"([{"labelSelector":{}}])", "spec.owners[0].labelSelector"},
         {"spec.owners", R"([{"labelSelector":{"matchExpressions":[{"key":"a","operator":"Near"}]}}])",

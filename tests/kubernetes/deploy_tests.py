@@ -51,6 +51,7 @@ BROKEN = [
     ("no owners", {"owners": []}, "spec.owners"),
     ("an empty owner", {"owners": [{}]}, "needs at least one of"),
     ("an empty object", {"owners": [{"object": {}}]}, "would match every pod"),
+    ("an object of any name", {"owners": [{"object": {"apiVersion": "v1", "kind": "Pod"}}]}, "would match every pod"),
     ("an empty controller", {"owners": [{"controller": {"controller": True}}]}, "would match every pod"),
     ("an empty selector", {"owners": [{"labelSelector": {}}]}, "would match every pod"),
     ("an unknown operator", {"owners": [{"labelSelector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}}]},
