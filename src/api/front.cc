@@ -60,10 +60,19 @@ Attributes attributes_of(const Call& call) {
     return {name_of(call.verb), call.kind->group, call.kind->plural, call.subresource, call.ns, call.name};
 }
 
+// What a create calls its object stands in the body.
+std::string name_in_body(const Call& call) {
+    const auto document = decode_document(call, call.body);
+    return document ? std::string(base::find_string(*document, {"metadata", "name"})) : "";
+}
+
 // Invalid names the Kind, every other error the resource.
 Subject subject_of(const Call& call, const Error& error) {
     Subject out = call.subject();
     if (error.reason == Reason::Invalid) out.kind = call.kind->kind;
+    if (call.verb == Verb::Create && out.name.empty() && error.reason != Reason::BadRequest) {
+        out.name = name_in_body(call);
+    }
     return out;
 }
 

@@ -1,6 +1,9 @@
 #include "api/front.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "api/test_front.h"
 
@@ -308,6 +311,53 @@ TEST(Front, OthersMayOnlyWhatTheirGroupMay) {
     t.peer = {"somebody", {}};
     EXPECT_EQ(t.ask("GET", kPods).code, 403);
     EXPECT_EQ(t.ask("GET", "/api").code, 200);
+}
+
+TEST(Front, ABrokenReservationIsRefusedWithItsFieldsPath) {
+    TestFront t;
+    const std::string path = "/apis/scheduling.koordinator.sh/v1alpha1/reservations";
+    const auto body = [](std::string_view owners, std::string_view more, std::string_view in_template = "") {
+        return fmt::format(R"({{"metadata":{{"name":"bad"}},"spec":{{"owners":[{}],"template":{{"spec":{{"containers":[
+            {{"name":"c","image":"i"}}]{}}}}}{}}}}})",
+                           owners, in_template, more);
+    };
+    const std::string owner = R"({"labelSelector":{"matchLabels":{"app":"web"}}})";
+    const struct {
+        std::string body, field;
+    } cases[] = {
+        {body(owner, R"(,"ttl":"abc")"), "spec.ttl"},
+        {body(owner, R"(,"ttl":"-5s")"), "spec.ttl"},
+        {body(owner, R"(,"expires":"nope")"), "spec.expires"},
+        {body(owner, R"(,"taints":[{"key":"a","effect":"Never"}])"), "spec.taints[0].effect"},
+        {body("{}", ""), "spec.owners[0]"},
+        {body("", ""), "spec.owners"},
+        {body(R"({"object":{"kind":"Pod"}})", ""), "spec.owners[0].object"},
+        {body(owner, "", R"(,"tolerations":[{"key":"a","operator":"Near"}])"),
+         "spec.template.spec.tolerations[0].operator"},
+    };
+    for (const auto& c : cases) {
+        const auto refused = t.ask("POST", path, c.body);
+        EXPECT_EQ(refused.code, 422) << refused.raw.body;
+        const Json* details = base::find(refused.json, {"details"});
+        ASSERT_NE(details, nullptr) << refused.raw.body;
+        EXPECT_EQ(base::find_string(*details, {"name"}), "bad");
+        EXPECT_EQ(base::find_string(details->at("causes").as_array().at(0), {"field"}), c.field) << refused.raw.body;
+    }
+    const auto both = t.ask("POST", path, body(owner, R"(,"ttl":"1h","expires":"2027-01-01T00:00:00Z")"));
+    EXPECT_EQ(both.code, 201) << both.raw.body;
+    EXPECT_EQ(std::count_if(both.raw.headers.begin(), both.raw.headers.end(),
+                            [](const auto& header) { return header.first == "Warning"; }),
+              1);
+    const auto broken = t.ask("PATCH", path + "/bad", R"({"spec":{"ttl":"abc"}})", kMerge);
+    EXPECT_EQ(broken.code, 422) << "a change is checked as well";
+}
+
+TEST(Front, ARefusedCreateTellsTheNameOfItsBody) {
+    TestFront t;
+    const auto refused = t.ask("POST", kPods, pod("a", R"(,"restartPolicy":"Sometimes")"));
+    EXPECT_EQ(refused.code, 422);
+    EXPECT_EQ(refused.text({"details", "name"}), "a");
+    EXPECT_EQ(refused.text({"details", "kind"}), "Pod");
 }
 
 TEST(Front, PrioritiesComeFromTheirClass) {

@@ -14,7 +14,7 @@ namespace berth::api {
 struct Subject {
     std::string_view group;
     std::string_view kind;  // the plural name for most errors, the Kind for Invalid
-    std::string_view name;
+    std::string name;
     std::string_view uid = {};
 };
 

@@ -11,6 +11,7 @@
 #include "model/read_selectors.h"
 #include "model/reader.h"
 #include "model/reservation_affinity.h"
+#include "model/reservation_check.h"
 #include "model/times.h"
 
 namespace berth::model {
@@ -159,6 +160,18 @@ int32_t priority_of(const Reader& template_spec, const Labels& labels) {
     return value;
 }
 
+// `trouble` is "path: what is wrong", as the Reader remembers it.
+Error refusal(std::string_view name, std::string_view trouble) {
+    const size_t colon = std::min(trouble.find(": "), trouble.size());
+    const auto what = trouble.substr(std::min(colon + 2, trouble.size()));
+    const bool missing = what.starts_with("is required") || what.starts_with("needs at least");
+    Error error = base::invalid(fmt::format("Reservation \"{}\": {}", name, trouble));
+    error.causes.push_back({missing ? "FieldValueRequired" : "FieldValueInvalid",
+                            fmt::format("{} value: {}", missing ? "Required" : "Invalid", what),
+                            std::string(trouble.substr(0, colon))});
+    return error;
+}
+
 std::shared_ptr<const PodSpec> read_template(const Reader& from, const Meta& meta, Labels& own_labels) {
     const Reader metadata = from["metadata"];
     const Reader spec = from["spec"];
@@ -175,6 +188,7 @@ std::shared_ptr<const PodSpec> read_template(const Reader& from, const Meta& met
     const int32_t priority = priority_of(spec, labels);
     auto out =
         read_pod_spec(spec, spec["no status"], meta.name, std::string(ns.empty() ? "default" : ns), std::move(labels));
+    check_template(spec);
     out.priority = priority;
     out.never_preempts = true;
     return std::make_shared<PodSpec>(std::move(out));
@@ -232,10 +246,11 @@ Result<Reservation> read_reservation(JsonView object) {
     out.unschedulable = spec["unschedulable"].flag();
     out.policy = read_policy(spec["allocatePolicy"]);
     out.taints = read_taints(spec["taints"]);
+    check_taints(spec["taints"]);
     read_status(status, out);
     if (trouble.empty()) read_notes(out, trouble);
     if (trouble.empty()) return out;
-    if (!out.live() || out.node.empty()) return base::invalid("Reservation \"" + out.meta.name + "\": " + trouble);
+    if (!out.live() || out.node.empty()) return refusal(out.meta.name, trouble);
     out.fault = trouble;
     out.allocatable.max(out.spec->requests);
     return out;

@@ -1,125 +1,126 @@
 #include "model/reservation_check.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <vector>
 
-#include "base/json.h"
-#include "base/json_view.h"
-#include "model/reservation.h"
+#include "model/names.h"
+#include "model/read_selectors.h"
+#include "model/reader.h"
 
 namespace berth::model {
 namespace {
 
-constexpr std::string_view kTemplate = "spec.template.spec";
+constexpr std::string_view kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
+constexpr std::string_view kPreferred = "preferredDuringSchedulingIgnoredDuringExecution";
 
-// "path: what" as the Reader remembers it.
-base::Cause cause_of(std::string_view trouble) {
-    const size_t colon = trouble.find(": ");
-    const auto field = colon == std::string_view::npos ? std::string_view("spec") : trouble.substr(0, colon);
-    const auto what = colon == std::string_view::npos ? trouble : trouble.substr(colon + 2);
-    const bool missing = what.starts_with("is required") || what.starts_with("needs at least");
-    return {missing ? "FieldValueRequired" : "FieldValueInvalid", std::string(what), std::string(field)};
+using Words = std::vector<std::string_view>;
+
+const Words& effects() {
+    static const Words all{"NoSchedule", "PreferNoSchedule", "NoExecute"};
+    return all;
 }
 
-class TemplateCheck {
-public:
-    explicit TemplateCheck(std::vector<base::Cause>& causes) : causes_(causes) {}
+void check_word(const Reader& field, const Words& allowed) {
+    const auto text = field.text();
+    if (std::find(allowed.begin(), allowed.end(), text) != allowed.end()) return;
+    field.wrong(fmt::format("must be one of {}, but is \"{}\"", fmt::join(allowed, ", "), text));
+}
 
-    void node_terms(const PodSpec& spec) {
-        const auto at =
-            fmt::format("{}.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution", kTemplate);
-        if (!spec.required_nodes) return;
-        if (spec.required_nodes->empty()) wrong(at + ".nodeSelectorTerms", "needs at least one term");
-        for (size_t i = 0; i < spec.required_nodes->size(); ++i) {
-            const NodeTerm term((*spec.required_nodes)[i]);
-            if (!term.fault().empty()) wrong(fmt::format("{}.nodeSelectorTerms[{}]", at, i), term.fault());
-        }
-    }
-    void pod_terms(std::string_view kind, const std::vector<PodTerm>& terms) {
-        for (size_t i = 0; i < terms.size(); ++i) {
-            if (!terms[i].topology_key.empty()) continue;
-            wrong(fmt::format("{}.affinity.{}.requiredDuringSchedulingIgnoredDuringExecution[{}].topologyKey",
-                              kTemplate, kind, i),
-                  "is required");
-        }
-    }
-    void spread(const PodSpec& spec) {
-        for (size_t i = 0; i < spec.spread.size(); ++i) {
-            const auto at = fmt::format("{}.topologySpreadConstraints[{}]", kTemplate, i);
-            if (spec.spread[i].max_skew <= 0) wrong(at + ".maxSkew", "must be greater than zero");
-            if (spec.spread[i].topology_key.empty()) wrong(at + ".topologyKey", "is required");
-        }
-    }
-    void taints(const std::vector<Taint>& taints) {
-        static constexpr std::string_view kEffects[] = {"NoSchedule", "PreferNoSchedule", "NoExecute"};
-        for (size_t i = 0; i < taints.size(); ++i) {
-            const auto& taint = taints[i];
-            if (taint.key.empty()) wrong(fmt::format("spec.taints[{}].key", i), "is required");
-            if (std::find(std::begin(kEffects), std::end(kEffects), taint.effect) != std::end(kEffects)) continue;
-            wrong(fmt::format("spec.taints[{}].effect", i),
-                  fmt::format("must be NoSchedule, PreferNoSchedule or NoExecute, but is \"{}\"", taint.effect));
-        }
-    }
+void check_key(const Reader& field) {
+    if (field.text().empty()) return field.wrong("is required");
+    if (const auto fault = label_key_fault(field.text())) field.wrong(*fault);
+}
 
-private:
-    void wrong(std::string field, std::string_view what) {
-        base::Cause cause = cause_of(fmt::format("x: {}", what));
-        cause.field = std::move(field);
-        causes_.push_back(std::move(cause));
-    }
-    std::vector<base::Cause>& causes_;
-};
+void check_positive(const Reader& number) {
+    if (number.integer() < 1) number.wrong("must be greater than zero");
+}
 
-void check_parts(const Reservation& reservation, ReservationCheck& check) {
-    TemplateCheck part(check.causes);
-    part.node_terms(*reservation.spec);
-    part.pod_terms("podAffinity", reservation.spec->affinity);
-    part.pod_terms("podAntiAffinity", reservation.spec->anti_affinity);
-    part.spread(*reservation.spec);
-    part.taints(reservation.taints);
-    if (reservation.ttl && reservation.expires) {
-        check.warnings.push_back("spec.ttl and spec.expires are meant to be exclusive; spec.expires alone decides");
+void check_weight(const Reader& number) {
+    if (number.integer() < 1 || number.integer() > 100) number.wrong("must be in the range 1-100");
+}
+
+void check_node_selector(const Reader& field) {
+    field.entries([&](std::string_view key, const Reader& value) {
+        if (const auto fault = label_key_fault(key)) field.wrong(fmt::format("key \"{}\": {}", key, *fault));
+        if (const auto fault = label_value_fault(value.text())) value.wrong(*fault);
+    });
+}
+
+void check_node_term(const Reader& from) {
+    const NodeTerm term(read_node_selector_term(from));
+    if (!term.fault().empty()) from.wrong(term.fault());
+}
+
+void check_node_affinity(const Reader& affinity) {
+    if (const Reader required = affinity[kRequired]; required.present()) {
+        const Reader terms = required["nodeSelectorTerms"];
+        bool any = false;
+        terms.each([&](const Reader& term) {
+            any = true;
+            check_node_term(term);
+        });
+        if (!any) terms.wrong("needs at least one term");
     }
+    const Reader preferred = affinity[kPreferred];
+    preferred.each([](const Reader& item) {
+        check_weight(item["weight"]);
+        check_node_term(item["preference"]);
+    });
+}
+
+void check_pod_affinity(const Reader& affinity) {
+    const Reader required = affinity[kRequired];
+    required.each([](const Reader& term) { check_key(term["topologyKey"]); });
+    const Reader preferred = affinity[kPreferred];
+    preferred.each([](const Reader& item) {
+        check_weight(item["weight"]);
+        const Reader term = item["podAffinityTerm"];
+        check_key(term["topologyKey"]);
+    });
+}
+
+void check_spread(const Reader& constraint) {
+    check_positive(constraint["maxSkew"]);
+    check_key(constraint["topologyKey"]);
+    check_word(constraint["whenUnsatisfiable"], {"DoNotSchedule", "ScheduleAnyway"});
+    if (const Reader domains = constraint["minDomains"]; domains.present()) check_positive(domains);
+}
+
+// Lt and Gt are behind a gate that is off by default in v1.35.
+void check_toleration(const Reader& from) {
+    const Reader op = from["operator"];
+    if (!op.text().empty()) check_word(op, {"Equal", "Exists"});
+    const bool exists = op.text() == "Exists";
+    const Reader key = from["key"];
+    if (!key.text().empty()) check_key(key);
+    if (key.text().empty() && !exists) op.wrong("must be Exists when `key` is empty");
+    if (const Reader value = from["value"]; exists && !value.text().empty()) {
+        value.wrong("must be empty when `operator` is Exists");
+    }
+    if (const Reader effect = from["effect"]; !effect.text().empty()) check_word(effect, effects());
 }
 
 }  // namespace
 
-ReservationCheck check_reservation(const Json& object) {
-    ReservationCheck check;
-    const std::string text = base::to_text(object);
-    base::JsonParser parser;
-    const auto view = parser.parse(text);
-    if (!view) {
-        check.causes.push_back({"FieldValueInvalid", view.error().message, ""});
-        return check;
-    }
-    const auto reservation = read_reservation(*view);
-    std::string trouble = reservation ? reservation->fault : reservation.error().message;
-    if (!reservation) {
-        const auto name = base::find_string(object, {"metadata", "name"});
-        const std::string prefix = fmt::format("Reservation \"{}\": ", name);
-        if (trouble.starts_with(prefix)) trouble.erase(0, prefix.size());
-    }
-    if (!trouble.empty()) {
-        check.causes.push_back(cause_of(trouble));
-    } else {
-        check_parts(*reservation, check);
-    }
-    return check;
+void check_template(const Reader& pod_spec) {
+    check_node_selector(pod_spec["nodeSelector"]);
+    const Reader affinity = pod_spec["affinity"];
+    check_node_affinity(affinity["nodeAffinity"]);
+    check_pod_affinity(affinity["podAffinity"]);
+    check_pod_affinity(affinity["podAntiAffinity"]);
+    const Reader tolerations = pod_spec["tolerations"];
+    tolerations.each(check_toleration);
+    const Reader spread = pod_spec["topologySpreadConstraints"];
+    spread.each(check_spread);
 }
 
-Status validate(const Json& reservation) {
-    ReservationCheck check = check_reservation(reservation);
-    if (check.causes.empty()) return {};
-    std::string listed;
-    for (const auto& cause : check.causes) {
-        listed += fmt::format("{}{}: {}", listed.empty() ? "" : ", ", cause.field, cause.message);
-    }
-    Error error = base::invalid(fmt::format("Reservation.scheduling.koordinator.sh \"{}\" is invalid: {}",
-                                            base::find_string(reservation, {"metadata", "name"}), listed));
-    error.causes = std::move(check.causes);
-    return error;
+void check_taints(const Reader& list) {
+    list.each([](const Reader& taint) {
+        check_key(taint["key"]);
+        check_word(taint["effect"], effects());
+    });
 }
 
 }  // namespace berth::model

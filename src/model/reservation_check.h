@@ -1,22 +1,12 @@
 #pragma once
 
-#include <string>
-#include <vector>
-
-#include "base/json_fwd.h"
-#include "base/result.h"
-
 namespace berth::model {
 
-// What the door says to a Reservation that somebody creates or changes.
-struct ReservationCheck {
-    std::vector<base::Cause> causes;    // why it is refused, each with the field's path; empty: accepted
-    std::vector<std::string> warnings;  // sent along with the answer
-};
+class Reader;
 
-ReservationCheck check_reservation(const Json& object);
-
-// The same as a refusal, in Kubernetes' words.
-Status validate(const Json& reservation);
+// What Kubernetes refuses in a pod, of what placing one reads. Nobody validates the template of a Reservation as a pod,
+// so whoever reads it looks; the first fault is the Reader's trouble.
+void check_template(const Reader& pod_spec);
+void check_taints(const Reader& list);
 
 }  // namespace berth::model

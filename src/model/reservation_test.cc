@@ -7,7 +7,6 @@
 #include "base/json_view.h"
 #include "model/allocated.h"
 #include "model/reservation_affinity.h"
-#include "model/reservation_check.h"
 #include "model/reservation_status.h"
 
 namespace berth::model {
@@ -45,18 +44,20 @@ std::string refused(std::string_view path, std::string_view value) {
     } else {
         (*at)[rest] = *base::parse_json(value);
     }
-    const auto check = check_reservation(object);
-    if (check.causes.empty()) return "";
-    EXPECT_EQ(validate(object).error().reason, Reason::Invalid);
-    return check.causes[0].field + ": " + check.causes[0].message;
+    const std::string text = base::to_text(object);
+    base::JsonParser parser;
+    const auto read = read_reservation(*parser.parse(text));
+    if (read) return "";
+    EXPECT_EQ(read.error().reason, Reason::Invalid);
+    return read.error().causes.at(0).field + ": " + read.error().causes[0].message;
 }
 
-TEST(ReservationCheck, NamesTheField) {
+TEST(Reservation, ABrokenOneNamesTheField) {
     EXPECT_EQ(refused("spec.ttl", "\"5m\""), "");
-    EXPECT_EQ(refused("spec.template", ""), "spec.template: is required");
+    EXPECT_EQ(refused("spec.template", ""), "spec.template: Required value: is required");
     EXPECT_EQ(refused("spec.template.spec.containers", "[]"),
-              "spec.template.spec.containers: needs at least one container");
-    EXPECT_EQ(refused("spec.owners", "[]"), "spec.owners: needs at least one owner");
+              "spec.template.spec.containers: Required value: needs at least one container");
+    EXPECT_EQ(refused("spec.owners", "[]"), "spec.owners: Required value: needs at least one owner");
     const struct {
         std::string_view path, value, field;
     } cases[] = {
@@ -90,17 +91,47 @@ TEST(ReservationCheck, NamesTheField) {
     }
 }
 
-TEST(ReservationCheck, PortsAndVolumesWithoutRequestsAreFine) {
+TEST(Reservation, PortsAndVolumesWithoutRequestsAreFine) {
     EXPECT_EQ(refused("spec.template.spec.containers", R"([{"ports":[{"hostPort":7777}]}])"), "");
 }
 
-TEST(ReservationCheck, WarnsWhenBothEndsAreGiven) {
-    Json object = whole();
-    object.at("spec").get_object()["ttl"] = "1h";
-    object.at("spec").get_object()["expires"] = "2026-11-15T22:00:00Z";
-    const auto check = check_reservation(object);
-    EXPECT_TRUE(check.causes.empty());
-    EXPECT_EQ(check.warnings.size(), 1u);
+// Each is what Kubernetes refuses in a pod.
+TEST(Reservation, ABrokenTemplateNamesTheField) {
+    const struct {
+        std::string_view part, value, field;
+    } cases[] = {
+        {"nodeSelector", R"({"a b":"c"})", "nodeSelector"},
+        {"nodeSelector", R"({"a":"b c"})", "nodeSelector.a"},
+        {"tolerations", R"([{"key":"a","operator":"Near"}])", "tolerations[0].operator"},
+        {"tolerations", R"([{"key":"a","operator":"Gt","value":"1"}])", "tolerations[0].operator"},
+        {"tolerations", R"([{"value":"b"}])", "tolerations[0].operator"},
+        {"tolerations", R"([{"key":"a","operator":"Exists","value":"b"}])", "tolerations[0].value"},
+        {"tolerations", R"([{"key":"a","effect":"Never"}])", "tolerations[0].effect"},
+        {"topologySpreadConstraints", R"([{"maxSkew":0,"topologyKey":"z","whenUnsatisfiable":"DoNotSchedule"}])",
+         "topologySpreadConstraints[0].maxSkew"},
+        {"topologySpreadConstraints", R"([{"maxSkew":1,"whenUnsatisfiable":"DoNotSchedule"}])",
+         "topologySpreadConstraints[0].topologyKey"},
+        {"topologySpreadConstraints", R"([{"maxSkew":1,"topologyKey":"z","whenUnsatisfiable":"Sometimes"}])",
+         "topologySpreadConstraints[0].whenUnsatisfiable"},
+        {"affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution", R"({"nodeSelectorTerms":[]})",
+         "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"},
+        {"affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution",
+         R"({"nodeSelectorTerms":[{"matchExpressions":[{"key":"a","operator":"Near"}]}]})",
+         "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]"},
+        {"affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution",
+         R"([{"weight":101,"preference":{}}])",
+         "affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight"},
+        {"affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution", R"([{"labelSelector":{}}])",
+         "affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey"},
+        {"affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution",
+         R"([{"weight":1,"podAffinityTerm":{"labelSelector":{}}}])",
+         "affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm.topologyKey"},
+    };
+    for (const auto& c : cases) {
+        const std::string got = refused(fmt::format("spec.template.spec.{}", c.part), c.value);
+        EXPECT_EQ(got.substr(0, got.find(": ")), fmt::format("spec.template.spec.{}", c.field)) << got;
+    }
+    EXPECT_EQ(refused("spec.template.spec.tolerations", R"([{"operator":"Exists"},{"key":"a","value":"b"}])"), "");
 }
 
 TEST(Reservation, OneThatHoldsRoomKeepsItWhenItBreaks) {

@@ -142,6 +142,10 @@ def creates(k):
     see(k("create", "deployment", "de", "--image=nginx"), "deployment.apps/de created")
     see(k("create", "serviceaccount", "sa"), "serviceaccount/sa created")
     see(k("create", "-f", "-", stdin=RESERVATION % k.ns), "created")
+    see(k("create", "-f", "-", stdin=RESERVATION % "bad" + "  ttl: abc\n", code=1),
+        r'^The Reservation "bad" is invalid: spec\.ttl: Invalid value: ')
+    see(k("create", "-f", "-", stdin=(POD % ("bad", "bad")).replace("containers:", "restartPolicy: Now\n  containers:"),
+          code=1), r'^The Pod "bad" is invalid: spec\.restartPolicy: ')
     see(k("create", "-f", "-", stdin=MAP % ("bad", "{}"), code=1), "(?i)invalid|cannot|BadRequest|error")
 
 

@@ -65,6 +65,8 @@ BROKEN = [
         {"name": "c", "image": "i", "resources": {"requests": {"cpu": "-1"}}}]}}}, "requests"),
     ("a port that is none", {"template": {"spec": {"containers": [
         {"name": "c", "image": "i", "ports": [{"containerPort": 1, "hostPort": 70000}]}]}}}, "hostPort"),
+    ("an unknown toleration", {"template": {"spec": {"tolerations": [{"key": "a", "operator": "Near"}], "containers": [
+        {"name": "c", "image": "i"}]}}}, "operator"),
     ("a taint without an effect", {"taints": [{"key": "a"}]}, "effect"),
     ("an unreadable end", {"expires": "tomorrow"}, "expires"),
 ]
