@@ -53,6 +53,15 @@ Status settle_priority(Entry& entry) {
     return {};
 }
 
+Status settle_template_priority(Entry& entry) {
+    if (!is_kind(entry, "scheduling.koordinator.sh", "reservations") || entry.before != nullptr) return {};
+    const std::string name(model::string_at(entry.after, ".spec.template.spec.priorityClassName"));
+    if (name.empty()) return {};
+    JsonObject& spec = base::object_at(entry.after, {"spec", "template", "spec"});
+    if (!spec.contains("priority")) spec["priority"] = model::int_at(TRY(find_class(entry, name)), ".value");
+    return {};
+}
+
 Status check_priority_class(Entry& entry) {
     if (!is_kind(entry, "scheduling.k8s.io", "priorityclasses") || entry.before != nullptr) return {};
     const std::string_view name = meta_text(entry.after, "name");

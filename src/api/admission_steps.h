@@ -17,6 +17,8 @@ Status settle_namespace(Entry& entry);
 Status settle_pod(Entry& entry);
 // The number behind the name of a pod's priority class.
 Status settle_priority(Entry& entry);
+// The same for the template of a new reservation.
+Status settle_template_priority(Entry& entry);
 // Cluster IP and node ports.
 Status settle_service(Entry& entry);
 Status settle_claim(Entry& entry);

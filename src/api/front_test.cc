@@ -369,6 +369,18 @@ TEST(Front, PrioritiesComeFromTheirClass) {
     EXPECT_EQ(made.text({"spec", "preemptionPolicy"}), "Never");
     EXPECT_EQ(t.ask("POST", kPods, pod("b", R"(,"priorityClassName":"none")")).text({"message"}),
               "pods \"b\" is forbidden: no PriorityClass with name none was found");
+    const auto reservation = [&](const std::string& in_template) {
+        return t.ask(
+            "POST", "/apis/scheduling.koordinator.sh/v1alpha1/reservations",
+            R"({"metadata":{"generateName":"r-"},"spec":{"owners":[{"object":{"name":"a"}}],"template":{"spec":{)" +
+                in_template + R"("containers":[{"name":"c"}]}}}})");
+    };
+    const auto priority = [](const Answer& answer) {
+        return answer.json.at("spec").at("template").at("spec").at("priority").as_int64();
+    };
+    EXPECT_EQ(priority(reservation(R"("priorityClassName":"high",)")), 1000);
+    EXPECT_EQ(priority(reservation(R"("priorityClassName":"high","priority":7,)")), 7);
+    EXPECT_EQ(reservation(R"("priorityClassName":"none",)").code, 403);
 }
 
 TEST(Front, NamespacesAreClosedBeforeTheyGo) {

@@ -6,11 +6,10 @@
 #include "base/json_view.h"
 #include "base/log.h"
 #include "base/thread.h"
-#include "cli/supporting.h"
 #include "model/node.h"
 #include "model/pod.h"
 #include "model/reader.h"
-#include "model/reservation.h"
+#include "model/reservation_priority.h"
 
 namespace berth::app {
 namespace {
@@ -42,6 +41,7 @@ const std::vector<Source>& sources() {
         {"CSIStorageCapacity", {"storage.k8s.io", "v1", "csistoragecapacities"}},
         {"VolumeAttachment", {"storage.k8s.io", "v1", "volumeattachments"}},
         {"PodDisruptionBudget", {"policy", "v1", "poddisruptionbudgets"}},
+        {"PriorityClass", {"scheduling.k8s.io", "v1", "priorityclasses"}},
         {"Reservation", {"scheduling.koordinator.sh", "v1alpha1", "reservations"}},
         {"Pod", {"", "v1", "pods", "status.phase!=Succeeded,status.phase!=Failed"}},
     };
@@ -101,6 +101,7 @@ bool SchedulerRun::may_decide() const {
 }
 
 bool SchedulerRun::decide() {
+    if (!classed_.empty()) settle_classes();
     const auto since = clock_.now();
     auto plans = scheduler_.step(since, clock_.wall(), kDecisionsPerRound);
     metrics_.round(scheduler_, clock_.now() - since);
@@ -135,15 +136,57 @@ void SchedulerRun::apply(const std::string& kind, const link::FeedEvent& event) 
             model::read_pod, [&](model::Pod pod) { scheduler_.put(std::move(pod), now); },
             [&](const model::Meta& meta) { scheduler_.remove_pod(meta.uid, now); });
     }
-    if (kind == "Reservation") {
-        return use(
-            model::read_reservation,
-            [&](model::Reservation object) {
-                scheduler_.put(std::make_shared<const model::Reservation>(std::move(object)), now);
-            },
-            [&](const model::Meta& meta) { scheduler_.remove_reservation(meta.uid, now); });
-    }
+    if (kind == "Reservation") return apply_reservation(*view, event);
+    if (kind == "PriorityClass") return apply_class(*view, event);
     apply_supporting(kind, *view, event);
+}
+
+void SchedulerRun::apply_reservation(JsonView view, const link::FeedEvent& event) {
+    const model::Meta meta = meta_of(view);
+    classed_.erase(meta.uid);
+    if (event.type == link::FeedEvent::Type::Gone) return scheduler_.remove_reservation(meta.uid, clock_.now());
+    auto object = model::read_reservation(view);
+    if (!object) return base::log_error("Unreadable object", {{"error", object.error()}});
+    object->meta.revision = event.revision;
+    auto named = model::named_class(view);
+    if (named.empty()) {
+        scheduler_.put(std::make_shared<const model::Reservation>(std::move(*object)), clock_.now());
+    } else {
+        classed_.insert_or_assign(meta.uid, Classed{std::move(*object), std::move(named)});
+        settle_classes();
+    }
+}
+
+void SchedulerRun::apply_class(JsonView view, const link::FeedEvent& event) {
+    if (event.type == link::FeedEvent::Type::Gone) return classes_.remove(meta_of(view).name);
+    auto made = model::read_priority_class(view);
+    if (!made) return base::log_error("Unreadable object", {{"error", made.error()}});
+    classes_.put(std::move(*made));
+}
+
+// Which classes there are is known when every feed has come. One that is pending waits outside for a class that is not
+// there: the place in the queue that it asks for is unknown. One that holds room is in no queue.
+void SchedulerRun::settle_classes() {
+    if (!traffic_.synced()) return;
+    absl::erase_if(classed_, [&](auto& entry) {
+        Classed& waiting = entry.second;
+        const auto* known = classes_.find(waiting.named);
+        const bool pending = waiting.object.phase == model::ReservationPhase::Pending;
+        if (known || !pending) {
+            const int32_t priority = known ? known->value : waiting.object.spec->priority;
+            scheduler_.put(
+                std::make_shared<const model::Reservation>(model::with_priority(std::move(waiting.object), priority)),
+                clock_.now());
+            return true;
+        }
+        if (!std::exchange(waiting.told, true)) {
+            recorder_.warning({"scheduling.koordinator.sh/v1alpha1", "Reservation", "", waiting.object.meta.name,
+                               waiting.object.meta.uid},
+                              "FailedScheduling", "no PriorityClass with name " + waiting.named + " was found",
+                              clock_.wall());
+        }
+        return false;
+    });
 }
 
 void SchedulerRun::apply_supporting(const std::string& kind, JsonView view, const link::FeedEvent& event) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <absl/container/flat_hash_map.h>
+
 #include <memory>
 #include <string>
 #include <thread>
@@ -8,6 +10,7 @@
 #include "app/extenders_run.h"
 #include "app/scheduler_metrics.h"
 #include "base/clock.h"
+#include "cli/supporting.h"
 #include "link/recorder.h"
 #include "link/server.h"
 #include "link/traffic.h"
@@ -37,12 +40,22 @@ private:
         base::Instant since;
     };
 
+    // A reservation whose template names a priority class.
+    struct Classed {
+        model::Reservation object;
+        std::string named;
+        bool told = false;  // that there is no such class
+    };
+
     void run();
     bool may_decide() const;
     bool decide();
     bool take_answers();
     void take_stored(const sched::ReadBack& read, const link::Reply& reply);
     void apply(const std::string& kind, const link::FeedEvent& event);
+    void apply_reservation(JsonView view, const link::FeedEvent& event);
+    void apply_class(JsonView view, const link::FeedEvent& event);
+    void settle_classes();
     void apply_supporting(const std::string& kind, JsonView view, const link::FeedEvent& event);
     void keep_document(const std::string& kind, const model::Meta& meta, const link::FeedEvent& event);
     void carry_out(std::vector<sched::Plan> plans, base::Instant since);
@@ -54,6 +67,8 @@ private:
     ExtendersRun extenders_;
     const base::Clock& clock_;
     sched::Scheduler scheduler_;
+    cli::PriorityClasses classes_;
+    absl::flat_hash_map<std::string, Classed> classed_;  // not yet in the scheduler, by uid
     link::Recorder recorder_;
     SchedulerMetrics metrics_;
     std::thread thread_;

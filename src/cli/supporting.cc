@@ -99,6 +99,11 @@ void PriorityClasses::remove(std::string_view name) {
     if (found != classes_.end()) classes_.erase(found);
 }
 
+const model::PriorityClass* PriorityClasses::find(std::string_view name) const {
+    const auto found = classes_.find(name);
+    return found == classes_.end() ? nullptr : &found->second;
+}
+
 Status PriorityClasses::apply(model::Pod& pod) const {
     if (pod.has_priority) return {};
     const model::PriorityClass* chosen = nullptr;

@@ -8,6 +8,7 @@
 #include "base/json_view.h"
 #include "control/reservations.h"
 #include "model/node.h"
+#include "model/reservation_priority.h"
 #include "model/reservation_status.h"
 #include "sched/cycle.h"
 #include "sched/volume_plan.h"
@@ -75,6 +76,7 @@ Result<bool> World::put(const Json& object) {
     if (kind == "Reservation") {
         auto reservation = model::read_reservation(view);
         if (reservation) {
+            named_classes_[name] = model::named_class(view);
             TRY(put_reservation(std::move(*reservation)));
         } else {
             spoiled(true, reservation.error());
@@ -165,6 +167,12 @@ void World::resolve_classes() {
     for (auto& [key, pod] : pods_) {
         if (pod.has_priority) continue;
         if (priorities_.apply(pod) && pod.has_priority) ledger_.put(pod);
+    }
+    for (const auto& [name, named] : named_classes_) {
+        const auto* known = priorities_.find(named);
+        const auto held = reservations_.find(name);
+        if (!known || held == reservations_.end() || held->second->spec->priority == known->value) continue;
+        store(model::with_priority(*held->second, known->value));
     }
 }
 
@@ -273,6 +281,10 @@ Outcome World::place_reservation(const model::Reservation& reservation) {
     Outcome outcome;
     outcome.is_reservation = true;
     outcome.name = reservation.meta.name;
+    if (const auto& named = named_classes_[outcome.name]; !named.empty() && !priorities_.find(named)) {
+        outcome.error = fmt::format("no PriorityClass with name {} was found", named);
+        return outcome;
+    }
     const auto decision = sched::decide_reservation(reservation, ledger_, profile_for(*reservation.spec));
     fill(outcome, decision.verdict, ledger_);
     model::Reservation next = reservation;

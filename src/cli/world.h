@@ -102,6 +102,7 @@ private:
     bool preempts_ = true;
     sched::Scheduler::Profiles profiles_;  // empty: the default one
     PriorityClasses priorities_;
+    std::map<std::string, std::string, std::less<>> named_classes_;  // by reservation, of those that name one
     sched::CostMemory costs_;
     uint64_t arrivals_ = 0;
     ledger::Ledger ledger_;

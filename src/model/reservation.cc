@@ -20,6 +20,7 @@ namespace {
 constexpr std::array<std::string_view, 5> kPhases{"Pending", "Available", "Waiting", "Succeeded", "Failed"};
 constexpr base::Duration kDefaultTtl = std::chrono::hours(24);
 constexpr int32_t kHighestPriority = INT32_MAX;
+constexpr std::string_view kPriorityLabel = "koordinator.sh/priority";
 
 bool same_or_unset(std::string_view wanted, std::string_view actual) {
     return wanted.empty() || wanted == actual;
@@ -149,14 +150,15 @@ void read_notes(Reservation& out, std::string& trouble) {
     });
 }
 
-// The template's own priority, else the label's, else the highest.
-int32_t priority_of(const Reader& template_spec, const Labels& labels) {
-    if (const Reader priority = template_spec["priority"]; priority.present()) {
-        return static_cast<int32_t>(priority.integer());
-    }
-    const std::string_view label = labels.get("koordinator.sh/priority");
+// The label's, else the highest. `field` is where the label stands.
+int32_t labelled_priority(const Labels& labels, const Reader& field) {
     int32_t value = kHighestPriority;
-    std::from_chars(label.data(), label.data() + label.size(), value);
+    if (const std::string* label = labels.find(kPriorityLabel)) {
+        const auto [end, error] = std::from_chars(label->data(), label->data() + label->size(), value);
+        if (error != std::errc() || end != label->data() + label->size()) {
+            field.wrong(fmt::format("{} must be an integer, but is \"{}\"", kPriorityLabel, *label));
+        }
+    }
     return value;
 }
 
@@ -172,8 +174,10 @@ Error refusal(std::string_view name, std::string_view trouble) {
     return error;
 }
 
-std::shared_ptr<const PodSpec> read_template(const Reader& from, const Meta& meta, Labels& own_labels) {
+std::shared_ptr<const PodSpec> read_template(const Reader& from, const Reader& object, const Meta& meta,
+                                             Labels& own_labels) {
     const Reader metadata = from["metadata"];
+    const Reader above = object["metadata"];
     const Reader spec = from["spec"];
     const Reader containers = spec["containers"];
     bool any = false;
@@ -185,11 +189,13 @@ std::shared_ptr<const PodSpec> read_template(const Reader& from, const Meta& met
     Labels labels = own_labels;
     for (const auto& [key, value] : meta.labels) labels.set(key, value);
     const auto ns = metadata["namespace"].text();
-    const int32_t priority = priority_of(spec, labels);
+    const bool above_says = meta.labels.has(kPriorityLabel);
+    const int32_t labelled = labelled_priority(labels, above_says ? above["labels"] : metadata["labels"]);
+    const Reader priority = spec["priority"];
     auto out =
         read_pod_spec(spec, spec["no status"], meta.name, std::string(ns.empty() ? "default" : ns), std::move(labels));
     check_template(spec);
-    out.priority = priority;
+    out.priority = static_cast<int32_t>(priority.integer(labelled));
     out.never_preempts = true;
     return std::make_shared<PodSpec>(std::move(out));
 }
@@ -236,7 +242,7 @@ Result<Reservation> read_reservation(JsonView object) {
     const Reader status = root["status"];
     const Reader from = spec["template"];
     if (!from.present()) from.wrong("is required");
-    out.spec = read_template(from, out.meta, out.template_labels);
+    out.spec = read_template(from, root, out.meta, out.template_labels);
     const Reader owners = spec["owners"];
     owners.each([&](const Reader& item) { out.owners.push_back(read_owner(item)); });
     if (out.owners.empty()) owners.wrong("needs at least one owner");
