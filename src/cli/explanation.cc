@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "model/node_reservation.h"
 #include "model/reservation_status.h"
 #include "model/times.h"
 #include "sched/preempt.h"
@@ -51,13 +52,18 @@ void lacking(const sched::Ask& ask, const Ledger& ledger, Row row, std::vector<s
         }
         const auto* column = ledger.column(id);
         const int64_t whole = column == nullptr ? 0 : column->allocatable[row];
+        const auto name = model::resource_name(id);
         const auto text = [&](int64_t value) { return model::quantity_text(id, value); };
+        std::string outside;
+        if (const int64_t kept = model::view_of(ledger.node(row)).held.get(id); kept > 0) {
+            outside = fmt::format(", {} {} held for processes outside Kubernetes", text(kept), name);
+        }
         if (amount > whole) {
-            changes.push_back(fmt::format("a smaller request: {} {} is more than the node's {}", text(amount),
-                                          model::resource_name(id), text(whole)));
+            changes.push_back(fmt::format("a smaller request: {} {} is more than the node's {}{}", text(amount), name,
+                                          text(whole), outside));
         } else {
-            changes.push_back(fmt::format("{} more {} (wants {}, {} free)", text(amount - has),
-                                          model::resource_name(id), text(amount), text(std::max<int64_t>(has, 0))));
+            changes.push_back(fmt::format("{} more {} (wants {}, {} free{})", text(amount - has), name, text(amount),
+                                          text(std::max<int64_t>(has, 0)), outside));
         }
     });
 }

@@ -72,6 +72,36 @@ TEST(Explain, SaysPerNodeWhyNotAndWhatWouldHelp) {
     EXPECT_NE(text.find("on full: 500m more cpu (wants 2, 1500m free)"), std::string::npos) << text;
 }
 
+TEST(Explain, SaysWhatIsHeldOutsideKubernetes) {
+    World world = world_of(R"(
+apiVersion: v1
+kind: Node
+metadata: {name: n1, annotations: {node.koordinator.sh/reservation: '{"resources":{"cpu":"4"}}'}}
+status: {allocatable: {cpu: "16", memory: 8Gi, pods: "10"}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: large, uid: l}
+spec: {containers: [{name: c, resources: {requests: {cpu: "14", memory: 16Gi}}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: there, uid: t}
+spec: {nodeName: n1, containers: [{name: c, resources: {requests: {cpu: "10"}}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: late, uid: s}
+spec: {containers: [{name: c, resources: {requests: {cpu: "6"}}}]}
+)");
+    const std::vector<std::string> too_large{
+        "a smaller request: 14 cpu is more than the node's 12, 4 cpu held for processes outside Kubernetes",
+        "a smaller request: 16Gi memory is more than the node's 8Gi"};
+    EXPECT_EQ(explain_pod(world, "default", "large")->nearest.at(0).changes, too_large);
+    EXPECT_EQ(explain_pod(world, "default", "late")->nearest.at(0).changes,
+              std::vector<std::string>{"4 more cpu (wants 6, 2 free, 4 cpu held for processes outside Kubernetes)"});
+}
+
 TEST(Explain, TellsOfReservationsAndTheirOwners) {
     World world = world_of(std::string(kCluster) + R"(
 ---
