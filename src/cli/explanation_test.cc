@@ -174,10 +174,13 @@ metadata:
    ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web, uid: rs, controller: true}]}
 spec: {nodeName: n1, containers: [{name: c, image: i}]}
 )"),
-                                   60);
+                                   {60, true});
     ASSERT_TRUE(made) << made.error().message;
     EXPECT_EQ(base::find_string(*made, {"metadata", "name"}), "migrate-web-1-45678");
     EXPECT_EQ(base::find(*made, {"spec", "template", "spec", "nodeName"}), nullptr);
+    EXPECT_EQ(base::find_string(*made, {"spec", "template", "metadata", "namespace"}), "shop")
+        << "its claims are there";
+    EXPECT_EQ(*base::find(*made, {"spec", "preAllocation"}), Json(true));
     const Json& owner = base::find(*made, {"spec", "owners"})->as_array().front();
     EXPECT_EQ(base::find_string(owner, {"controller", "namespace"}), "shop");
     EXPECT_EQ(base::find_string(owner, {"controller", "uid"}), "rs");
@@ -191,7 +194,7 @@ TEST(Migrate, RefusesWhatNobodyWouldRecreate) {
     const auto refused = [](std::string_view more, std::string_view spec = "{nodeName: n1}") {
         return migration_of(
                    pod_of(fmt::format("apiVersion: v1\nkind: Pod\nmetadata: {{name: p{}}}\nspec: {}\n", more, spec)),
-                   60)
+                   {})
             .error()
             .message;
     };

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/live.h"
@@ -12,6 +14,7 @@ namespace berth::cli {
 namespace {
 
 constexpr std::string_view kReservations = "/apis/scheduling.koordinator.sh/v1alpha1/reservations";
+constexpr int kMomentS = 5;
 const link::Resource kFollowed{"scheduling.koordinator.sh", "v1alpha1", "reservations"};
 
 struct Flags {
@@ -19,6 +22,7 @@ struct Flags {
     std::string name;
     ServerFlags server;
     int timeout_s = 180;
+    bool pre_allocate = false;
     bool dry_run = false;
 };
 
@@ -96,34 +100,47 @@ Status evict(link::Server& server, const Json& pod, bool only_ask) {
 
 // The node that was found, or why there is none.
 Result<std::string> wait_for_place(link::Server& server, const std::string& name, int timeout_s) {
-    std::string node, trouble;
+    std::string node, trouble, waits;
     until(server, kFollowed, timeout_s, [&](const Json& object, bool gone) {
         if (text_at(object, {"metadata", "name"}) != name) return false;
         const auto phase = text_at(object, {"status", "phase"});
-        trouble = gone ? "the reservation was deleted" : condition_message(object, "Scheduled");
-        if (phase == "Available") node = text_at(object, {"status", "nodeName"});
-        return gone || !node.empty() || !trouble.empty();
+        if (phase == "Waiting") waits = condition_message(object, "Ready");
+        if (phase.empty() || phase == "Pending") trouble = condition_message(object, "Scheduled");
+        if (phase == "Failed") trouble = condition_message(object, "Ready");
+        if (gone) trouble = "the reservation was deleted";
+        // Succeeded: somebody took it as soon as it was there.
+        if (phase == "Available" || phase == "Succeeded") node = text_at(object, {"status", "nodeName"});
+        return !node.empty() || !trouble.empty();
     });
     if (!node.empty()) return node;
-    return base::bad_request(
-        fmt::format("there is no room elsewhere: {}", trouble.empty() ? "nobody placed the reservation" : trouble));
+    if (trouble.empty()) trouble = waits.empty() ? "nobody placed the reservation" : waits;
+    return base::bad_request(fmt::format("there is no room elsewhere: {}", trouble));
+}
+
+struct Taker {
+    std::string name, uid;
+};
+
+Taker taker_of(const Json& reservation) {
+    const Json* owners = base::find(reservation, {"status", "currentOwners"});
+    if (owners == nullptr || !owners->is_array() || owners->as_array().empty()) return {};
+    const Json& first = owners->as_array().front();
+    return {text_at(first, {"name"}), text_at(first, {"uid"})};
 }
 
 // The pod that took the room.
-Result<std::string> wait_for_owner(link::Server& server, const std::string& name, int timeout_s) {
-    std::string owner, trouble;
+Result<Taker> wait_for_taker(link::Server& server, const std::string& name, int timeout_s) {
+    Taker taker;
+    std::string trouble;
     until(server, kFollowed, timeout_s, [&](const Json& object, bool gone) {
         if (text_at(object, {"metadata", "name"}) != name) return false;
         const auto phase = text_at(object, {"status", "phase"});
         if (gone || phase == "Failed")
             trouble = condition_message(object, "Ready") + " the reservation ended before anyone used it";
-        const Json* owners = base::find(object, {"status", "currentOwners"});
-        if (owners != nullptr && owners->is_array() && !owners->as_array().empty()) {
-            owner = text_at(owners->as_array().front(), {"name"});
-        }
-        return !owner.empty() || !trouble.empty();
+        taker = taker_of(object);
+        return !taker.uid.empty() || !trouble.empty();
     });
-    if (!owner.empty()) return owner;
+    if (!taker.uid.empty()) return taker;
     return Error{
         Reason::Timeout,
         trouble.empty()
@@ -131,47 +148,138 @@ Result<std::string> wait_for_owner(link::Server& server, const std::string& name
             : trouble};
 }
 
+// Flushed, since the next step may take its time.
+template <class... T>
+void say(fmt::format_string<T...> words, T&&... values) {
+    fmt::print("{}\n", fmt::format(words, std::forward<T>(values)...));
+    std::fflush(stdout);
+}
+
+// One pod on its way. A pod of the same controller that was pending may take the room as soon as it is there; then
+// there is another round, with another reservation.
+class Migration {
+public:
+    Migration(link::Server& server, const Flags& flags, Json pod, Json reservation)
+        : server_(server),
+          flags_(flags),
+          pod_(std::move(pod)),
+          from_(text_at(pod_, {"spec", "nodeName"})),
+          reservation_(std::move(reservation)) {}
+
+    Status run() {
+        do TRY(hold_room());
+        while (TRY(taken_before()));
+        if (auto evicted = evict(server_, pod_, false); !evicted) {
+            TRY(remove(server_, name_));
+            return evicted;
+        }
+        say("pod/{} evicted from {}", flags_.name, from_);
+        while (true) {
+            const Taker taker = TRY(wait_for_taker(server_, name_, flags_.timeout_s));
+            if (!siblings_.contains(taker.uid)) {
+                say("pod/{} took its place on {}", taker.name, node_);
+                return {};
+            }
+            TRY(replacement_waits(taker));
+            TRY(hold_room());
+        }
+    }
+
+private:
+    Status hold_room() {
+        const std::string first = text_at(reservation_, {"metadata", "name"});
+        name_ = ++round_ == 1 ? first : fmt::format("{}-{}", first, round_);
+        Json wanted = reservation_;
+        base::object_at(wanted, {"metadata"})["name"] = name_;
+        TRY(ask_object(server_, {"POST", std::string(kReservations), base::to_text(wanted)}));
+        say("reservation/{} created", name_);
+        const auto node = wait_for_place(server_, name_, flags_.timeout_s);
+        if (!node) {
+            TRY(remove(server_, name_));
+            return node.error();
+        }
+        node_ = *node;
+        say("reservation/{} holds room on {}", name_, node_);
+        return {};
+    }
+
+    // Whether a sibling has the room already; those that are pending get a moment to take it.
+    Result<bool> taken_before() {
+        bool pending = false;
+        for (const auto& sibling : TRY(pods_of_controller())) {
+            siblings_.insert(text_at(sibling, {"metadata", "uid"}));
+            pending = pending || text_at(sibling, {"spec", "nodeName"}).empty();
+        }
+        Taker taker;
+        if (pending) {
+            if (auto came = wait_for_taker(server_, name_, kMomentS)) taker = std::move(*came);
+        } else {
+            taker = taker_of(TRY(ask_object(server_, {"GET", fmt::format("{}/{}", kReservations, name_)})));
+        }
+        if (taker.uid.empty()) return false;
+        say("pod/{} took the room on {}; reserving again", taker.name, node_);
+        return true;
+    }
+
+    // Else it needs no room any more.
+    Status replacement_waits(const Taker& sibling) {
+        say("pod/{}, which was there before, took the room on {}; reserving again", sibling.name, node_);
+        for (const auto& pod : TRY(pods_of_controller())) {
+            const auto on = text_at(pod, {"spec", "nodeName"});
+            if (on.empty() || siblings_.contains(text_at(pod, {"metadata", "uid"}))) continue;
+            return base::conflict(fmt::format("the replacement \"{}\" went to {} meanwhile, where nothing was reserved",
+                                              text_at(pod, {"metadata", "name"}), on));
+        }
+        return {};
+    }
+
+    Result<std::vector<Json>> pods_of_controller() {
+        const std::string controller = text_at(*controller_of(pod_), {"uid"});
+        const auto path = fmt::format("/api/v1/namespaces/{}/pods", text_at(pod_, {"metadata", "namespace"}));
+        const Json list = TRY(ask_object(server_, {"GET", path}));
+        std::vector<Json> out;
+        for (const auto& pod : list.at("items").as_array()) {
+            const Json* its = controller_of(pod);
+            if (its != nullptr && text_at(*its, {"uid"}) == controller) out.push_back(pod);
+        }
+        return out;
+    }
+
+    link::Server& server_;
+    const Flags& flags_;
+    const Json pod_;
+    const std::string from_;
+    const Json reservation_;
+    int round_ = 0;
+    std::string name_;                // of this round's reservation
+    std::string node_;                // where it is
+    std::set<std::string> siblings_;  // uids of what was there before the eviction, the pod among them
+};
+
 Status run(const Flags& flags) {
     const auto connection = TRY(open_connection(flags.server));
     link::Server& server = *connection.server;
     const Json pod =
         TRY(ask_object(server, {"GET", fmt::format("/api/v1/namespaces/{}/pods/{}", connection.ns, flags.name)}));
-    const Json reservation = TRY(migration_of(pod, flags.timeout_s + 60));
+    // It must outlive the wait for room and the wait for the replacement.
+    const Json reservation = TRY(migration_of(pod, {2 * flags.timeout_s + 60, flags.pre_allocate}));
     TRY(evict(server, pod, true));
-    const std::string name = text_at(reservation, {"metadata", "name"});
-    TRY(ask_object(server, {"POST", fmt::format("{}{}", kReservations, flags.dry_run ? "?dryRun=All" : ""),
-                            base::to_text(reservation)}));
-    if (flags.dry_run) {
-        fmt::print("pod/{} may be moved away from {} (dry run)\n", flags.name, text_at(pod, {"spec", "nodeName"}));
-        return {};
-    }
-    fmt::print("reservation/{} created\n", name);
-    const auto node = wait_for_place(server, name, flags.timeout_s);
-    if (!node) {
-        TRY(remove(server, name));
-        return node.error();
-    }
-    fmt::print("reservation/{} holds room on {}\n", name, *node);
-    if (auto evicted = evict(server, pod, false); !evicted) {
-        TRY(remove(server, name));
-        return evicted;
-    }
-    fmt::print("pod/{} evicted from {}\n", flags.name, text_at(pod, {"spec", "nodeName"}));
-    const std::string owner = TRY(wait_for_owner(server, name, flags.timeout_s));
-    fmt::print("pod/{} took its place on {}\n", owner, *node);
+    if (!flags.dry_run) return Migration(server, flags, pod, reservation).run();
+    TRY(ask_object(server, {"POST", fmt::format("{}?dryRun=All", kReservations), base::to_text(reservation)}));
+    fmt::print("pod/{} may be moved away from {} (dry run)\n", flags.name, text_at(pod, {"spec", "nodeName"}));
     return {};
 }
 
 }  // namespace
 
-Result<Json> migration_of(const Json& pod, int ttl_s) {
+Result<Json> migration_of(const Json& pod, const MigrationWishes& wishes) {
     TRY(may_move(pod));
     const Json& controller = *controller_of(pod);
     JsonObject spec = base::find(pod, {"spec"})->as_object();
     const std::string node = text_at(pod, {"spec", "nodeName"});
     spec.erase("nodeName");
     keep_off(spec, node);
-    JsonObject meta;
+    JsonObject meta{{"namespace", text_at(pod, {"metadata", "namespace"})}};
     if (const Json* labels = base::find(pod, {"metadata", "labels"})) meta["labels"] = *labels;
     const JsonObject owner{{"controller", JsonObject{{"apiVersion", text_at(controller, {"apiVersion"})},
                                                      {"kind", text_at(controller, {"kind"})},
@@ -186,7 +294,8 @@ Result<Json> migration_of(const Json& pod, int ttl_s) {
         {"metadata", JsonObject{{"name", reservation_name(pod)}, {"labels", JsonObject{{made_for, "migration"}}}}},
         {"spec", JsonObject{{"allocateOnce", true},
                             {"allocatePolicy", "Restricted"},
-                            {"ttl", fmt::format("{}s", ttl_s)},
+                            {"preAllocation", wishes.pre_allocate},
+                            {"ttl", fmt::format("{}s", wishes.ttl_s)},
                             {"owners", JsonArray{owner}},
                             {"template", JsonObject{{"metadata", meta}, {"spec", spec}}}}}});
 }
@@ -201,6 +310,7 @@ int migrate(std::vector<std::string> words) {
     add_server_flags(line, flags.server);
     line.option("--timeout", flags.timeout_s, "seconds to wait for room, and then for the replacement")
         .within(1, 86400);
+    line.flag("--pre-allocate", flags.pre_allocate, "wait on a full node for room instead of refusing");
     line.flag("--dry-run", flags.dry_run, "say whether the pod may be moved, change nothing");
     if (const auto code = line.parse(std::move(words))) return *code;
     if (const auto done = run(flags); !done) {
