@@ -74,7 +74,8 @@ TEST_F(ExtendersTest, RefusalsAreToldInTheExtendersWords) {
     told();
     reply(std::string(R"({"NodeNames":[],"FailedNodes":{"n1":"too loud","n2":"too loud"},)"
                       R"("FailedAndUnresolvableNodes":{"n3":"never"}})"));
-    EXPECT_EQ(told(), Lines{"refuse p: 0/3 nodes are available: 1 never, 2 too loud. preemption: 0/3 nodes are "
+    EXPECT_EQ(told(), Lines{"refuse p: 0/3 nodes are available: 1 never, 2 too loud. no new claims to deallocate, "
+                            "preemption: 0/3 nodes are "
                             "available: 1 Preemption is not helpful for scheduling, 2 No preemption victims found for "
                             "incoming pod."});
 }

@@ -11,6 +11,11 @@ namespace {
 
 constexpr std::string_view kFit = "NodeResourcesFit";
 
+// kube-scheduler asks DynamicResources first; for a pod without claims its answer is always the same.
+std::string in_their_words(std::string_view answer) {
+    return fmt::format("no new claims to deallocate, preemption: {}", answer);
+}
+
 // Keeps the best row, and counts why rows cannot help.
 class Tally {
 public:
@@ -53,7 +58,8 @@ private:
         std::vector<std::string> parts;
         for (const auto& [reason, count] : counts) parts.push_back(fmt::format("{} {}", count, reason));
         std::sort(parts.begin(), parts.end());
-        return fmt::format("preemption: 0/{} nodes are available: {}.", ledger_.node_count(), fmt::join(parts, ", "));
+        return in_their_words(
+            fmt::format("0/{} nodes are available: {}.", ledger_.node_count(), fmt::join(parts, ", ")));
     }
 
     const Ledger& ledger_;
@@ -80,9 +86,9 @@ bool waits_for_victims(const Ask& ask, const Ledger& ledger, const Strikes& stri
 
 std::optional<std::string> not_eligible(const Ask& ask, const Ledger& ledger, const Strikes& strikes) {
     if (!ask.pod) return "";
-    if (ask.spec->never_preempts) return "preemption: not eligible due to preemptionPolicy=Never.";
+    if (ask.spec->never_preempts) return in_their_words("not eligible due to preemptionPolicy=Never.");
     if (waits_for_victims(ask, ledger, strikes)) {
-        return "preemption: not eligible due to a terminating pod on the nominated node.";
+        return in_their_words("not eligible due to a terminating pod on the nominated node.");
     }
     return std::nullopt;
 }

@@ -59,19 +59,20 @@ TEST_F(PreemptTest, EqualPriorityStaysAndTheMessageSaysSo) {
     table.put(node_yaml("small", "{}", "1") + pod("a", "4", 10, "n1") + pod("p", "2", 10));
     EXPECT_EQ(table.why("p"), "0/2 nodes are available: 2 Insufficient cpu.");
     EXPECT_EQ(answer("p"),
-              "preemption: 0/2 nodes are available: 1 No preemption victims found for incoming pod, "
+              "no new claims to deallocate, preemption: 0/2 nodes are available: 1 No preemption victims found for "
+              "incoming pod, "
               "1 Preemption is not helpful for scheduling.");
     EXPECT_TRUE(run("p").ends_nomination);
 }
 
 TEST_F(PreemptTest, StillTooSmallWithoutThem) {
     table.put(pod("a", "1", 1, "n1") + pod("b", "3", 20, "n1") + pod("p", "2", 10));
-    EXPECT_EQ(answer("p"), "preemption: 0/1 nodes are available: 1 Insufficient cpu.");
+    EXPECT_EQ(answer("p"), "no new claims to deallocate, preemption: 0/1 nodes are available: 1 Insufficient cpu.");
 }
 
 TEST_F(PreemptTest, NeverMeansNever) {
     table.put(pod("a", "4", 1, "n1") + pod("p", "2", 10, "", "preemptionPolicy: Never, "));
-    EXPECT_EQ(answer("p"), "preemption: not eligible due to preemptionPolicy=Never.");
+    EXPECT_EQ(answer("p"), "no new claims to deallocate, preemption: not eligible due to preemptionPolicy=Never.");
 }
 
 TEST_F(PreemptTest, WaitsForVictimsThatAreEnding) {
@@ -85,7 +86,8 @@ TEST_F(PreemptTest, WaitsForVictimsThatAreEnding) {
     table.put(
         "kind: Pod\nmetadata: {name: p, namespace: default}\nspec: {priority: 10, containers: [{name: c, resources: "
         "{requests: {cpu: 2}}}]}\nstatus: {nominatedNodeName: n1}\n");
-    EXPECT_EQ(answer("p"), "preemption: not eligible due to a terminating pod on the nominated node.");
+    EXPECT_EQ(answer("p"),
+              "no new claims to deallocate, preemption: not eligible due to a terminating pod on the nominated node.");
 }
 
 // 1: fewest violated budgets, even at a higher price.
@@ -170,7 +172,9 @@ std::string owner_pod(const std::string& name, const std::string& cpu, int prior
 
 TEST_F(PreemptTest, OutsidersDoNotEvictOwnersAndAReservationIsNoVictim) {
     table.put(reservation("r", "4", "web", "[]") + owner_pod("w1", "4", 1, "n1") + pod("p", "2", 10));
-    EXPECT_EQ(answer("p"), "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.");
+    EXPECT_EQ(answer("p"),
+              "no new claims to deallocate, preemption: 0/1 nodes are available: 1 No preemption victims found for "
+              "incoming pod.");
     table.ledger.finish(table.ledger.find_reservation("uid-r"));  // protection ends with the reservation
     EXPECT_EQ(answer("p"), "n1: w1");
 }

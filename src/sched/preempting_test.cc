@@ -32,7 +32,8 @@ TEST_F(PreemptingTest, TheFewestGoAndThePodIsNominated) {
     gone("a");
     later(std::chrono::seconds(20));
     step();
-    EXPECT_EQ(told(), Lines{"refuse p: 0/1 nodes are available: 1 Insufficient cpu. preemption: not eligible due to a "
+    EXPECT_EQ(told(), Lines{"refuse p: 0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, "
+                            "preemption: not eligible due to a "
                             "terminating pod on the nominated node."});
     gone("b");
     later(std::chrono::seconds(20));
@@ -80,9 +81,11 @@ TEST_F(PreemptingTest, OthersYieldToWhoIsNominated) {
     pending("urgent", 3000, 20);
     step();
     EXPECT_EQ(told(), (Lines{"bind urgent to n1",
-                             "refuse equal: 0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are "
+                             "refuse equal: 0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, "
+                             "preemption: 0/1 nodes are "
                              "available: 1 No preemption victims found for incoming pod.",
-                             "refuse small: 0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are "
+                             "refuse small: 0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, "
+                             "preemption: 0/1 nodes are "
                              "available: 1 No preemption victims found for incoming pod."}));
 }
 
@@ -138,7 +141,8 @@ TEST_F(PreemptingTest, ANominationThatCannotHelpEnds) {
     bound("strong", 4000, 100, "n1");
     later(std::chrono::seconds(20));
     step();
-    EXPECT_EQ(told(), Lines{"refuse p -> : 0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are "
+    EXPECT_EQ(told(), Lines{"refuse p -> : 0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, "
+                            "preemption: 0/1 nodes are "
                             "available: 1 No preemption victims found for incoming pod."});
     gone("strong");
     pending("equal", 4000, 10);
@@ -172,7 +176,8 @@ TEST_F(PreemptingTest, NeverMeansNever) {
     bound("a", 4000, 1, "n1");
     pending("p", 2000, 10, "", true);
     step();
-    EXPECT_EQ(told(), Lines{"refuse p: 0/1 nodes are available: 1 Insufficient cpu. preemption: not eligible due to "
+    EXPECT_EQ(told(), Lines{"refuse p: 0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, "
+                            "preemption: not eligible due to "
                             "preemptionPolicy=Never."});
 }
 

@@ -104,10 +104,10 @@ TEST_F(SchedulerTest, RoomThatAppearsWakesAtOnce) {
     scheduler_.put(pod("a", 2000), now_);
     auto plans = step();
     ASSERT_EQ(plans.size(), 1u);
-    EXPECT_EQ(
-        std::get<RefusePod>(plans[0]).message,
-        "0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 No preemption victims "
-        "found for incoming pod.");
+    EXPECT_EQ(std::get<RefusePod>(plans[0]).message,
+              "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: 0/1 nodes are "
+              "available: 1 No preemption victims "
+              "found for incoming pod.");
     now_ = now_ + std::chrono::seconds(30);
     scheduler_.remove_pod("blocker-uid", now_);
     plans = step();

@@ -75,7 +75,7 @@ with Cluster(sys.argv[1], sys.argv[2], "--nodes", "2") as cluster:
     expect("the other node", {where, node_of(cluster, "second")}, {"node-0", "node-1"})
     cluster.apply(claim("c-c") + pod("third", "c-c"))
     expect("why", why_not(cluster, "third"),
-           "0/2 nodes are available: 2 node(s) exceed max volume count. "
+           "0/2 nodes are available: 2 node(s) exceed max volume count. no new claims to deallocate, "
            "preemption: 0/2 nodes are available: 2 No preemption victims found for incoming pod.")
 
     # A reservation takes the place of the first pod: its volume keeps the slot, for its owner alone.

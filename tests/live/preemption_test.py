@@ -50,6 +50,6 @@ with Cluster(sys.argv[1], sys.argv[2], "--nodes", "2", "--node-cpu", "4") as clu
     cluster.apply(pod("polite", 2, "preemptionPolicy: Never\n  priority: 0"))
     cluster.wait("pod/polite", "condition=PodScheduled=False")
     said = [c["message"] for c in cluster.get("pod", "polite")["status"]["conditions"] if c["type"] == "PodScheduled"]
-    expect("polite", said, ["0/2 nodes are available: 2 Insufficient cpu. preemption: not eligible due to "
-                            "preemptionPolicy=Never."])
+    expect("polite", said, ["0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, preemption: not "
+                            "eligible due to preemptionPolicy=Never."])
 print("preemption: passed")
