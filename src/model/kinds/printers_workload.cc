@@ -161,24 +161,11 @@ Json quota(const Cell& c) {
     return Json(joined(items, ", "));
 }
 
-std::string owner_text(const Json& owner) {
-    if (at_path(owner, ".object") != nullptr)
-        return fmt::format("{}/{}", string_at(owner, ".object.namespace"), string_at(owner, ".object.name"));
-    if (at_path(owner, ".controller") != nullptr)
-        return fmt::format("{}/{}", string_at(owner, ".controller.kind"), string_at(owner, ".controller.name"));
-    std::vector<std::string> items;
-    for (const auto& label : members_at(owner, ".labelSelector.matchLabels"))
-        items.push_back(fmt::format("{}={}", std::string_view(label.key()), string_at(label.value(), "")));
-    std::sort(items.begin(), items.end());
-    const size_t more = list_at(owner, ".labelSelector.matchExpressions").size();
-    if (more > 0) items.push_back(fmt::format("{} expressions", more));
-    return joined(items);
-}
-
+// The pods that use it now.
 Json reservation_owners(const Cell& c) {
     std::vector<std::string> items;
-    for (const auto& owner : list_at(c.object, ".spec.owners")) items.push_back(owner_text(owner));
-    return items.empty() ? Json() : Json(joined(items, "; "));
+    for (const auto& owner : list_at(c.object, ".status.currentOwners")) items.emplace_back(string_at(owner, ".name"));
+    return items.empty() ? Json() : Json(joined(items));
 }
 
 constexpr Printer kPrinters[] = {

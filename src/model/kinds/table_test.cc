@@ -114,11 +114,12 @@ TEST(Table, WhatAPodIsDoing) {
 TEST(Table, AReservation) {
     const Json r = base::parse_json(R"({"metadata":{"name":"r","creationTimestamp":"2024-01-01T00:00:00Z"},
         "spec":{"ttl":"24h","owners":[{"labelSelector":{"matchLabels":{"app":"web"}}}]},
-        "status":{"phase":"Available","nodeName":"n1","allocatable":{"cpu":"4"}}})")
+        "status":{"phase":"Available","nodeName":"n1","allocatable":{"cpu":"4"},
+        "currentOwners":[{"name":"web-1"},{"name":"web-2"}]}})")
                        .value();
     const auto row = table_row(*kinds().of("scheduling.koordinator.sh/v1alpha1", "Reservation"), r,
                                parse_time("2024-01-01T00:00:30Z").value());
-    EXPECT_EQ(base::to_text(row.at("cells")), R"(["r","Available","30s","n1","24h",null,"app=web","cpu=4",null])");
+    EXPECT_EQ(base::to_text(row.at("cells")), R"(["r","Available","30s","n1","24h",null,"web-1,web-2","cpu=4",null])");
 }
 
 }  // namespace
