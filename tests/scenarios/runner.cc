@@ -5,7 +5,7 @@
 //   config: a KubeSchedulerConfiguration, in place of the default profile
 //   now:    RFC 3339 (default 2026-01-01T00:00:00Z)
 //   steps:  a list of  apply: TABLE | objects: YAML | delete: TABLE | advance: DURATION | expect: TABLE
-// Tables: story_table.h and story_objects.h. expect knows  pod: node reservation why;
+// Tables: story_table.h and story_objects.h. expect knows  pod: node reservation why victims score:NODE;
 // reservation: phase node allocatable allocated owners;  node: cpu memory pods (what is used).
 #include <gtest/gtest.h>
 
@@ -140,10 +140,10 @@ private:
         if (row.contains("victims")) {
             EXPECT_EQ(joined(outcome.victims), cell(row, "victims"));
         }
-        for (const auto& [node, score] : outcome.scores) {
-            if (row.contains("score:" + node)) {
-                EXPECT_EQ(std::to_string(score), cell(row, "score:" + node));
-            }
+        for (const auto& [column, wanted] : row) {
+            if (!column.starts_with("score:")) continue;
+            const auto score = outcome.scores.find(column.substr(6));
+            EXPECT_EQ(score == outcome.scores.end() ? "" : std::to_string(score->second), cell(row, column)) << column;
         }
     }
     static std::string joined(const std::vector<std::string>& texts) {
