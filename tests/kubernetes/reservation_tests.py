@@ -22,14 +22,14 @@ class Case(Watcher):
         assert node is None or where == node, f"{name} is on {where}, not {node}"
         return where
 
-    def room(self, cpu):
-        """Exactly so many cpu are left on the one node for strangers."""
-        if cpu > 0:
-            self.make(pod("probe", cpu=str(cpu), memory=None))
-            self.lands("probe", None)
-        self.make(pod("more", cpu="100m", memory=None))
-        assert "Insufficient cpu" in self.refused("more")
-        self.cluster.kubectl("delete", "pod", "--ignore-not-found", "--now", "probe", "more")
+    def room(self, cpu, gibibytes=32):
+        """Exactly so much is left on the one node for strangers."""
+        self.make(pod("probe", cpu=str(cpu), memory=f"{gibibytes}Gi"))
+        self.lands("probe", None)
+        self.make(pod("more-cpu", cpu="100m", memory=None), pod("more-memory", cpu=None, memory="1Mi"))
+        assert "Insufficient cpu" in self.refused("more-cpu")
+        assert "Insufficient memory" in self.refused("more-memory")
+        self.cluster.kubectl("delete", "pod", "--now", "probe", "more-cpu", "more-memory")
 
 
 def owner(name, cpu, memory=None, **more):
@@ -40,12 +40,12 @@ def owner(name, cpu, memory=None, **more):
 
 def same_size(case):
     case.hold(reservation("r", "a", "4", "4Gi"))
-    case.room(12)
+    case.room(12, 28)
     case.make(owner("p", "4", "4Gi"))
     case.lands("p", "r")
     done = case.phase("r", "Succeeded")["status"]
     assert done["allocated"] == {"cpu": "4", "memory": "4Gi"} and len(done["currentOwners"]) == 1, done
-    case.room(12)
+    case.room(12, 28)
 
 
 def owner_without_memory(case):
@@ -59,14 +59,14 @@ def owner_of_less_memory(case):
     case.hold(reservation("r", "a", "4", "4Gi"))
     case.make(owner("p", "4", "1Gi"))
     case.lands("p", "r")
-    case.room(12)
+    case.room(12, 31)
 
 
 def memory_from_the_node(case):
     case.hold(reservation("r", "a", "4"))
     case.make(owner("p", "4", "1Gi"))
     case.lands("p", "r")
-    case.room(12)
+    case.room(12, 31)
 
 
 def more_than_reserved(case):
@@ -88,7 +88,8 @@ def two_owners_fit(case):
 def two_owners_of_six(case):
     case.hold(reservation("r", "a", "6", allocateOnce=False))
     case.make(owner("p", "4"), owner("q", "4"))
-    case.bound("p"), case.bound("q")
+    case.lands("p", "r"), case.lands("q", "r")
+    wait_for("all of it is in use", lambda: case.reservation("r")["status"].get("allocated") == {"cpu": "6"})
     case.room(8)
 
 
@@ -267,9 +268,46 @@ def claim_of_one_pod(case):
     case.refused("q")
 
 
+def place_of_a_volume(case):
+    """A node that can attach one volume: R holds that place for a claim whose volume is made when the owner comes."""
+    (node,) = [item["metadata"]["name"] for item in case.cluster.get("/api/v1/nodes")["items"]]
+    driver = "disks.example.com"
+    case.make({"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": node},
+               "spec": {"drivers": [{"name": driver, "nodeID": node, "allocatable": {"count": 1}}]}},
+              {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "late"},
+               "provisioner": driver, "volumeBindingMode": "WaitForFirstConsumer"},
+              *[{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name, "namespace": "default"},
+                 "spec": {"storageClassName": "late", "accessModes": ["ReadWriteOnce"],
+                          "resources": {"requests": {"storage": "1Gi"}}}} for name in ("data", "other")])
+
+    def use(name):
+        return {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": name}}]}
+
+    def claim():
+        return case.cluster.get("/api/v1/namespaces/default/persistentvolumeclaims/data")
+
+    try:
+        case.hold(reservation("r", "a", "1", template=use("data"), allocateOnce=False))
+        assert "volume.kubernetes.io/selected-node" not in claim()["metadata"].get("annotations", {}), claim()
+        case.make(pod("stranger", "1", None, **use("other")))
+        assert "max volume count" in case.refused("stranger")
+        case.make(owner("p", "1", **use("data")))
+        wait_for("a volume is asked for", lambda: claim()["metadata"].get("annotations", {}).get(
+            "volume.kubernetes.io/selected-node") == node)
+        case.make({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "made"},
+                   "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": "late",
+                            "csi": {"driver": driver, "volumeHandle": "made"},
+                            "claimRef": {"namespace": "default", "name": "data", "uid": claim()["metadata"]["uid"]}}})
+        case.lands("p", "r", node)
+        assert claim()["spec"]["volumeName"] == "made", claim()
+        assert "max volume count" in case.refused("stranger")
+    finally:
+        case.cluster.kubectl("delete", f"csinode/{node}", "storageclass/late")
+
+
 ONE_NODE = [same_size, owner_without_memory, owner_of_less_memory, memory_from_the_node, more_than_reserved, two_owners_fit,
             two_owners_of_six, stranger, stranger_after_a_small_owner, returned_charge, expiry, broken_annotation,
-            must_use_a_reservation, ports_of_one, ports_of_two, ports_of_strangers, claim_of_one_pod]
+            must_use_a_reservation, ports_of_one, ports_of_two, ports_of_strangers, claim_of_one_pod, place_of_a_volume]
 THREE_NODES = [affinity, affinity_of_several, anti_affinity, anti_affinity_of_several, affinity_of_strangers,
                anti_affinity_of_strangers, spread]
 
