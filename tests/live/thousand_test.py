@@ -13,28 +13,35 @@ def create(names):
     cluster.run("create", "-f", "-", stdin="".join(pod(name, "100m") for name in names))
 
 
-def nodes_of_all():
-    """By pod, once each has one."""
+def until(what, look):
+    """What it sees, once it sees something."""
     end = time.monotonic() + 120
     while time.monotonic() < end:
-        nodes = {item["metadata"]["name"]: item["spec"].get("nodeName") for item in cluster.get("pods")["items"]}
-        if all(nodes.values()):
-            return nodes
-    raise SystemExit(f"{sum(not node for node in nodes.values())} pods are not bound")
+        if seen := look():
+            return seen
+    raise SystemExit(f"{what}: not within 120 s")
+
+
+def nodes_of_all():
+    nodes = {item["metadata"]["name"]: item["spec"].get("nodeName") for item in cluster.get("pods")["items"]}
+    return nodes if all(nodes.values()) else None
+
+
+def complaints():
+    return [line.split() for line in cluster.run("describe", "pod", "large").splitlines() if "FailedScheduling" in line]
 
 
 with Cluster(sys.argv[1], sys.argv[2], "--nodes", "100") as cluster:
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as several:
         list(several.map(create, [[f"p-{i}" for i in range(first, PODS, AT_ONCE)] for first in range(AT_ONCE)]))
-    nodes = nodes_of_all()
+    nodes = until("all pods are bound", nodes_of_all)
     expect("pods", len(nodes), PODS)
     expect("on each node", {list(nodes.values()).count(node) for node in nodes.values()}, {PODS // 100})
 
     # Every node has 3 cpu left.
     cluster.apply(pod("large", "3100m"))
     cluster.wait("pod/large", "condition=PodScheduled=False")
-    cluster.wait_for_value("events", "{.reason}", "FailedScheduling", 30)
-    said = [line.split() for line in cluster.run("describe", "pod", "large").splitlines() if "FailedScheduling" in line]
+    said = until("its event", complaints)
     expect("one event", len(said), 1)
     expect("what it says", " ".join(said[0][4:]),
            "0/100 nodes are available: 100 Insufficient cpu. no new claims to deallocate, preemption: 0/100 nodes are "
