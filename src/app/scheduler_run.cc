@@ -221,13 +221,16 @@ void SchedulerRun::carry_out(std::vector<sched::Plan> plans, base::Instant since
 
 // To the server, or to an extender.
 void SchedulerRun::send(Sent sent) {
-    const sched::Plan plan = sent.plan;
-    if (const auto* question = std::get_if<sched::AskExtender>(&plan)) {
-        return extenders_.ask(*question, traffic_.expect(std::move(sent)));
+    if (std::holds_alternative<sched::AskExtender>(sent.plan)) {
+        const auto question = std::get<sched::AskExtender>(sent.plan);
+        return extenders_.ask(question, traffic_.expect(std::move(sent)));
     }
-    const auto* bind = std::get_if<sched::BindPod>(&plan);
-    if (bind && bind->extender) return bind_by_extender(*bind, traffic_.expect(std::move(sent)));
-    traffic_.send(request_for(plan, clock_.wall()), std::move(sent));
+    if (const auto* bind = std::get_if<sched::BindPod>(&sent.plan); bind && bind->extender) {
+        const sched::BindPod wanted = *bind;
+        return bind_by_extender(wanted, traffic_.expect(std::move(sent)));
+    }
+    auto request = request_for(sent.plan, clock_.wall());
+    traffic_.send(std::move(request), std::move(sent));
 }
 
 void SchedulerRun::count(const Sent& sent, sched::Outcome outcome) {

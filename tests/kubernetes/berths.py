@@ -36,11 +36,11 @@ class Watcher:
     def pod(self, name):
         return self.cluster.get(f"{PODS}/{name}")
 
-    def bound(self, name, seconds=30):
+    def bound(self, name):
         """The node of a pod, once it has one."""
-        return wait_for(f"pod {name} is bound", lambda: self.pod(name)["spec"].get("nodeName"), seconds)
+        return wait_for(f"pod {name} is bound", lambda: self.pod(name)["spec"].get("nodeName"))
 
-    def refused(self, name, seconds=30):
+    def refused(self, name):
         """Why a pod has no node, once that is said."""
         def why():
             document = self.pod(name)
@@ -49,7 +49,7 @@ class Watcher:
                 if condition["type"] == "PodScheduled" and condition["status"] == "False":
                     return condition["message"]
             return None
-        return wait_for(f"pod {name} is refused", why, seconds)
+        return wait_for(f"pod {name} is refused", why)
 
     def reservation_of(self, name):
         text = self.pod(name)["metadata"].get("annotations", {}).get(ALLOCATED)
@@ -58,12 +58,12 @@ class Watcher:
     def reservation(self, name):
         return self.cluster.get(f"{RESERVATIONS}/{name}")
 
-    def phase(self, name, wanted, seconds=30):
+    def phase(self, name, wanted):
         """The reservation, once it has the phase."""
         def look():
             document = self.reservation(name)
             return document if document.get("status", {}).get("phase") == wanted else None
-        return wait_for(f"reservation {name} is {wanted}", look, seconds)
+        return wait_for(f"reservation {name} is {wanted}", look)
 
 
 def election(seconds):

@@ -46,7 +46,7 @@ def beside_kube_scheduler(stage):
             placed = collections.Counter((name.split("-")[0], node.split("-")[0]) for name, node in nodes.items() if node)
             assert placed == {("theirs", "shared"): 100, ("ours", "shared"): 100, ("pool", "berth"): 16}, placed
             return True
-        wait_for("200 pods and 16 of the pool are bound", all_but_one, 90)
+        wait_for("200 pods and 16 of the pool are bound", all_but_one)
         cluster.make(PODS, pod("owner", "4", None, labels={"owner": "a"}, **own))
         assert watch.bound("owner").startswith("berth-") and watch.reservation_of("owner") == "held"
         check(cluster)
@@ -66,11 +66,11 @@ def instead_of_kube_scheduler(stage):
                                "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [container]}}}}
         cluster.apply(deployment)
         wait_for("13 pods exist", lambda: len(cluster.items(PODS)) == 13)
-        all_bound(cluster, 12, 60)
+        all_bound(cluster, 12)
         waiting = next(p["metadata"]["name"] for p in cluster.items(PODS) if not p["spec"].get("nodeName"))
         assert Watcher(cluster).refused(waiting).startswith("0/3 nodes are available: 3 Insufficient cpu.")
         cluster.nodes(1, prefix="more-")
-        all_bound(cluster, 13, 60)
+        all_bound(cluster, 13)
         cluster.kubectl("rollout", "status", "deployment/web", "--timeout=60s")
         check(cluster)
         assert scheduler.alive()
@@ -100,14 +100,14 @@ def rotated_token(stage):
         kubeconfig.chmod(0o600)
         cluster.run("berth-scheduler", cluster.berth, "scheduler", "--kubeconfig", kubeconfig, "--metrics-bind-address", "0")
         cluster.make_many(PODS, [pod(f"a{i}") for i in range(10)])
-        all_bound(cluster, 10, 30)
+        all_bound(cluster, 10)
         old = token_file.read_text().strip()
         issue("second")
         cluster.kubectl("delete", "secret", "first", "-n", "berth-system")
         wait_for("the old token is refused", lambda: "nauthorized" in cluster.kubectl(
-            f"--token={old}", "get", "pods", kubeconfig=bare(cluster), check=False), 60)
+            f"--token={old}", "get", "pods", kubeconfig=bare(cluster), check=False))
         cluster.make_many(PODS, [pod(f"b{i}") for i in range(10)])
-        all_bound(cluster, 20, 60)
+        all_bound(cluster, 20)
 
 
 def bare(cluster):

@@ -106,7 +106,7 @@ class Cluster:
             "--service-account-key-file", cert, "--service-account-signing-key-file", key,
             "--service-account-issuer=https://kubernetes.default.svc", "--service-cluster-ip-range=10.0.0.0/24",
             "--shutdown-delay-duration=0s", "--delete-collection-workers=8", *self.server_flags)
-        wait_for("kube-apiserver is ready", self.ready, 120)
+        wait_for("kube-apiserver is ready", self.ready)
 
     def ready(self):
         if not self.server.alive():
@@ -221,7 +221,7 @@ class Cluster:
             self.ask("DELETE", path + "?gracePeriodSeconds=0", {}, seconds=60)
             return not self.items(path)
         for path in paths or (PODS, RESERVATIONS):
-            wait_for(f"{path} is empty", lambda path=path: gone(path), 180)
+            wait_for(f"{path} is empty", lambda path=path: gone(path))
 
     def restart_server(self):
         self.server.stop(30)

@@ -15,8 +15,9 @@ def _die_with_parent():
     _libc.prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
 
 
-def wait_for(what, check, seconds=60):
-    """The first true answer of check(); a sentence and what was last seen when it does not come in time."""
+def wait_for(what, check, seconds=180):
+    """The first true answer of check(); a sentence and what was last seen when it does not come in time. The time is for
+    machines that are slow and busy; who waits for an event loses nothing by it."""
     deadline = time.monotonic() + seconds
     while True:
         try:

@@ -16,10 +16,10 @@ def bound_count(cluster):
     return sum(1 for entry in cluster.items(PODS) if entry["spec"].get("nodeName"))
 
 
-def all_bound(cluster, count, seconds):
+def all_bound(cluster, count):
     """Waits for that many bound pods; when they do not come it says what is known of one that is not."""
     try:
-        wait_for(f"{count} pods are bound", lambda: bound_count(cluster) == count, seconds)
+        wait_for(f"{count} pods are bound", lambda: bound_count(cluster) == count)
     except AssertionError as error:
         waiting = [p for p in cluster.items(PODS) if not p["spec"].get("nodeName")]
         raise AssertionError(f"{error}; {len(waiting)} wait, e.g. {waiting[:1]}") from error
@@ -33,13 +33,13 @@ def thousand_pods(stage):
         cluster.make(PODS, pod("foreign", scheduler="somebody-else"))
         start_time = time.monotonic()
         cluster.make_many(PODS, [pod(f"p{i}") for i in range(1000)])
-        all_bound(cluster, 1000, 60)
+        all_bound(cluster, 1000)
         stage.say(f"1,000 pods were created and bound in {elapsed(start_time)}")
         check(cluster)
         assert not Watcher(cluster).pod("foreign")["spec"].get("nodeName")
-        wait_for("events say Scheduled", lambda: "Successfully assigned" in cluster.kubectl("get", "events"), 30)
+        wait_for("events say Scheduled", lambda: "Successfully assigned" in cluster.kubectl("get", "events"))
         assert not scheduler.printed("orbidden"), "a role is missing something:\n" + scheduler.tail()
-        wait_for("pods run", lambda: all(p["status"]["phase"] == "Running" for p in cluster.items(PODS) if p["spec"].get("nodeName")), 60)
+        wait_for("pods run", lambda: all(p["status"]["phase"] == "Running" for p in cluster.items(PODS) if p["spec"].get("nodeName")))
         assert scheduler.stop() == 0
 
 
@@ -51,13 +51,13 @@ def every_owner_in_its_own(stage):
         cluster.nodes(nodes, lease="0s", workers=16)
         cluster.make_many(RESERVATIONS, [reservation(f"r{i}", f"o{i}", "1") for i in range(count)])
         wait_for("reservations are Available", lambda: all(
-            r.get("status", {}).get("phase") == "Available" for r in cluster.items(RESERVATIONS)), 120)
+            r.get("status", {}).get("phase") == "Available" for r in cluster.items(RESERVATIONS)))
         cluster.make_many(PODS, [pod(f"p{i}", "1", None, labels={"owner": f"o{i}"}) for i in range(count)])
-        all_bound(cluster, count, 120)
+        all_bound(cluster, count)
         wrong = [p["metadata"]["name"] for p in cluster.items(PODS) if f'"r{p["metadata"]["name"][1:]}"' not in str(p["metadata"]["annotations"])]
         assert not wrong, f"{len(wrong)} owners of {count} are not in their own reservation: {wrong[:5]}"
         wait_for("reservations are Succeeded", lambda: all(
-            r["status"]["phase"] == "Succeeded" for r in cluster.items(RESERVATIONS)), 60)
+            r["status"]["phase"] == "Succeeded" for r in cluster.items(RESERVATIONS)))
         check(cluster)
         stage.say(f"{count} owners of {count} on {nodes} nodes")
 
@@ -74,7 +74,7 @@ def scheduler_kills(stage):
             entry["spec"]["template"]["metadata"]["labels"] = {"number": entry["metadata"]["name"]}
         cluster.make_many(RESERVATIONS, made)
         wait_for("reservations are Available", lambda: all(
-            r.get("status", {}).get("phase") == "Available" for r in cluster.items(RESERVATIONS)), 60)
+            r.get("status", {}).get("phase") == "Available" for r in cluster.items(RESERVATIONS)))
         for round_ in range(stage.rounds):
             must_draw = {"scheduling.koordinator.sh/reservation-affinity": "{}"}
             pods = [pod(f"p{round_}-{i}", "100m", None, labels={"owner": "a"}, annotations=must_draw) for i in range(500)]
@@ -84,13 +84,13 @@ def scheduler_kills(stage):
             cluster.make_many(PODS, pods[kill_at:])
             check(cluster)
             scheduler = start(cluster, name=f"berth-scheduler-{round_}")
-            all_bound(cluster, 500, 60)
+            all_bound(cluster, 500)
             counts = check(cluster)
             assert counts["owners"] == 500, f"{500 - counts['owners']} owners are outside of the reservations"
             assert counts["charged"] == 50_000, counts
             cluster.clear(PODS)
             wait_for("all charges are returned", lambda: all(
-                not r["status"].get("currentOwners") for r in cluster.items(RESERVATIONS)), 30)
+                not r["status"].get("currentOwners") for r in cluster.items(RESERVATIONS)))
         stage.say(f"{stage.rounds} kills, 500 owners each time: none over-allocated, none outside (seed {stage.seed})")
 
 
@@ -108,7 +108,7 @@ def server_restarts(stage):
             else:
                 cluster.restart_server()
             cluster.make_many(PODS, pods[200:])
-            all_bound(cluster, 400, 90)
+            all_bound(cluster, 400)
             check(cluster)
             cluster.clear(PODS)
         assert scheduler.alive() and controllers.alive()
@@ -122,7 +122,7 @@ def compaction(stage):
         scheduler, _ = start_both(cluster)
         cluster.nodes(10)
         cluster.make_many(PODS, [pod(f"a{i}", "100m", None) for i in range(100)])
-        all_bound(cluster, 100, 60)
+        all_bound(cluster, 100)
         os.kill(scheduler.pid, signal.SIGSTOP)
         try:
             cluster.make_many(PODS, [pod(f"b{i}", "100m", None) for i in range(100)])
@@ -131,9 +131,9 @@ def compaction(stage):
             wait_for("two compactions passed", lambda: time.monotonic() - before > 6, 10)
         finally:
             os.kill(scheduler.pid, signal.SIGCONT)
-        all_bound(cluster, 199, 60)
+        all_bound(cluster, 199)
         cluster.make_many(PODS, [pod(f"c{i}", "100m", None) for i in range(201)])  # 400 fill the ten nodes to the brim
-        all_bound(cluster, 400, 60)
+        all_bound(cluster, 400)
         check(cluster)
 
 
@@ -144,7 +144,7 @@ def overload(stage):
         scheduler, controllers = start_both(cluster)
         cluster.nodes(10)
         cluster.make_many(PODS, [pod(f"p{i}", "100m", None) for i in range(400)])  # the administrator is never turned away
-        all_bound(cluster, 400, 120)
+        all_bound(cluster, 400)
         check(cluster)
         assert scheduler.alive() and controllers.alive()
         told = cluster.ask("GET", "/metrics")[1]

@@ -62,7 +62,7 @@ def reserved_room_is_closed(stage):
         cluster.make_many(PODS, [pod(f"theirs-{node}-{i}", "500m", None, scheduler="default-scheduler",
                                      nodeSelector={"kubernetes.io/hostname": node}) for i in range(4) for node in nodes])
         wait_for("6 pods are bound", lambda: sum(1 for p in cluster.items(PODS) if p["spec"].get("nodeName")) == 6)
-        wait_for("a refusal is told", lambda: "has no room for it" in cluster.kubectl("get", "events", "-A", "-o", "yaml"), 30)
+        wait_for("a refusal is told", lambda: "has no room for it" in cluster.kubectl("get", "events", "-A", "-o", "yaml"))
         counts = check(cluster)
         assert counts["bound"] == 6, counts
         cluster.make_many(PODS, [pod(f"owner-{i}", "3", None, labels={"owner": f"o{i}"}) for i in range(3)])
