@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <charconv>
 
 #include "base/json.h"
@@ -36,15 +37,35 @@ base::JsonParser& parser() {
     return parser;
 }
 
-// Reads metadata alone: whether the rest can be read is for others to find out.
+// Of a string its text, of anything else nothing.
+std::string text_of(std::string_view value) {
+    if (!value.starts_with('"')) return {};
+    if (value.find('\\') == std::string_view::npos) return std::string(value.substr(1, value.size() - 2));
+    const auto view = parser().parse(value);
+    std::string_view out;
+    if (!view || view->get(out) != simdjson::SUCCESS) return {};
+    return std::string(out);
+}
+
+// Reads four names of metadata, which stand before its larger parts: whether the rest can be read is for others to find
+// out.
 Result<Listed> listed(std::string_view object) {
-    const JsonView meta = TRY(parser().parse(member(object, "metadata").value_or("")));
+    const auto meta = from_member(object, "metadata");
+    if (!meta || !meta->starts_with('{')) return base::internal("an object has no metadata");
     Listed out;
-    const auto ns = text_at(meta, "namespace");
-    const auto name = text_at(meta, "name");
-    out.name = ns.empty() ? std::string(name) : fmt::format("{}/{}", ns, name);
-    out.uid = text_at(meta, "uid");
-    out.version = text_at(meta, "resourceVersion");
+    std::string ns;
+    const std::array<std::pair<std::string_view, std::string*>, 4> wanted{
+        {{"name", &out.name}, {"namespace", &ns}, {"uid", &out.uid}, {"resourceVersion", &out.version}}};
+    size_t missing = wanted.size();
+    take_members(*meta, [&](std::string_view key, std::string_view value) {
+        for (const auto& [name, text] : wanted) {
+            if (key != name) continue;
+            *text = text_of(value);
+            --missing;
+        }
+        return missing > 0;
+    });
+    if (!ns.empty()) out.name = fmt::format("{}/{}", ns, out.name);
     out.revision = number(out.version);
     return out;
 }

@@ -80,20 +80,16 @@ bool walk(std::string_view text, char open, char close, Each each) {
     return false;
 }
 
-// Calls each(key, value) for every member; it returns false when no more is wanted.
+// Calls each(key, at) for every member, with where its value begins; it returns where the value ends.
 template <class Each>
 bool walk_members(std::string_view object, Each each) {
     return walk(object, '{', '}', [&](size_t at) {
         if (object[at] != '"') return kBroken;
         const size_t key_end = skip_string(object, at);
         if (key_end == kBroken) return kBroken;
-        const auto key = object.substr(at + 1, key_end - at - 2);
-        size_t begin = skip_space(object, key_end);
-        if (begin >= object.size() || object[begin] != ':') return kBroken;
-        begin = skip_space(object, begin + 1);
-        const size_t end = skip_value(object, begin);
-        if (end == kBroken) return kBroken;
-        return each(key, trimmed(object.substr(begin, end - begin))) ? end : kBroken;
+        const size_t colon = skip_space(object, key_end);
+        if (colon >= object.size() || object[colon] != ':') return kBroken;
+        return each(object.substr(at + 1, key_end - at - 2), skip_space(object, colon + 1));
     });
 }
 
@@ -101,21 +97,31 @@ bool walk_members(std::string_view object, Each each) {
 
 std::optional<std::vector<Member>> members(std::string_view object) {
     std::vector<Member> out;
-    const bool whole = walk_members(object, [&](std::string_view key, std::string_view value) {
-        out.emplace_back(key, value);
-        return true;
+    const bool whole = walk_members(object, [&](std::string_view key, size_t begin) {
+        const size_t end = skip_value(object, begin);
+        if (end != kBroken) out.emplace_back(key, trimmed(object.substr(begin, end - begin)));
+        return end;
     });
     if (!whole) return std::nullopt;
     return out;
 }
 
-std::optional<std::string_view> member(std::string_view object, std::string_view wanted) {
+std::optional<std::string_view> from_member(std::string_view object, std::string_view wanted) {
     std::optional<std::string_view> out;
-    walk_members(object, [&](std::string_view key, std::string_view value) {
-        if (key == wanted) out = value;
-        return !out;
+    walk_members(object, [&](std::string_view key, size_t begin) {
+        if (key != wanted) return skip_value(object, begin);
+        out = object.substr(begin);
+        return kBroken;
     });
     return out;
+}
+
+void take_members(std::string_view text, const std::function<bool(std::string_view, std::string_view)>& take) {
+    walk_members(text, [&](std::string_view key, size_t begin) {
+        const size_t end = skip_value(text, begin);
+        if (end == kBroken) return kBroken;
+        return take(key, trimmed(text.substr(begin, end - begin))) ? end : kBroken;
+    });
 }
 
 std::optional<std::vector<std::string_view>> elements(std::string_view array) {

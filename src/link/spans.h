@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -13,8 +14,11 @@ using Member = std::pair<std::string_view, std::string_view>;  // the key betwee
 
 // Nothing when it is no object, or its brackets do not match.
 std::optional<std::vector<Member>> members(std::string_view object);
-// The value of one key, by a look at no more than what stands before its end; whether the rest is whole, nobody knows.
-std::optional<std::string_view> member(std::string_view object, std::string_view key);
+// The text from where the value of a key begins. Nothing behind that is looked at: whether it is whole, nobody knows.
+std::optional<std::string_view> from_member(std::string_view object, std::string_view key);
+// Calls take(key, value) for the members of the object that the text begins with until it returns false. Nothing behind
+// that is looked at.
+void take_members(std::string_view text, const std::function<bool(std::string_view, std::string_view)>& take);
 std::optional<std::vector<std::string_view>> elements(std::string_view array);
 
 }  // namespace berth::link

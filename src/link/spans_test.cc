@@ -20,12 +20,22 @@ TEST(Spans, CutAnObjectAtItsMembers) {
     EXPECT_EQ(elements("[]"), Elements());
 }
 
-TEST(Spans, OneMemberIsFoundWithoutTheRest) {
-    EXPECT_EQ(member(R"({"a":{"b":1},"b":"x\\\"y","c":3})", "b"), R"("x\\\"y")");
-    EXPECT_EQ(member(R"({"a":1,"b":[2],"c":{"broken)", "b"), "[2]");
-    EXPECT_EQ(member(R"({"a":{"b":1}})", "b"), std::nullopt);
-    EXPECT_EQ(member(R"({"a":1,"b":[2)", "b"), std::nullopt);
-    EXPECT_EQ(member("[]", "b"), std::nullopt);
+TEST(Spans, WhatStandsFirstIsFoundWithoutTheRest) {
+    const auto from = from_member(R"({"a":{"m":0},"m": {"b":"x\\\"y","c":[3],"d":{"broken)", "m");
+    EXPECT_EQ(from, R"({"b":"x\\\"y","c":[3],"d":{"broken)");
+    Members found;
+    take_members(*from, [&](std::string_view key, std::string_view value) {
+        found.emplace_back(key, value);
+        return true;
+    });
+    EXPECT_EQ(found, Members({{"b", R"("x\\\"y")"}, {"c", "[3]"}}));
+    take_members(*from, [&](std::string_view key, std::string_view) {
+        EXPECT_EQ(key, "b");
+        return false;
+    });
+    EXPECT_EQ(from_member(R"({"a":{"m":1}})", "m"), std::nullopt);
+    EXPECT_EQ(from_member(R"({"a":[1)", "m"), std::nullopt);
+    EXPECT_EQ(from_member("[]", "m"), std::nullopt);
 }
 
 TEST(Spans, WhatIsBrokenOffIsNothing) {
