@@ -150,7 +150,7 @@ def creates(k):
 
 
 def gets(k):
-    see(k("get", "pods"), r"^NAME +READY +STATUS +RESTARTS +AGE$", r"^web +0/1 +Pending +0 +\d+s$")
+    see(k("get", "pods"), r"^NAME +READY +STATUS +RESTARTS +AGE$", r"^web +0/1 +Pending +0 +(\d+m)?(\d+s)?$")
     see(k("get", "pods", "-o", "wide"), r"NODE +NOMINATED NODE +READINESS GATES", r"^web .*<none> +<none> +<none> +<none>")
     see(k("get", "pod", "web", "-o", "yaml"), r"^kind: Pod$", r"^  name: web$", "phase: Pending")
     if json.loads(k("get", "pod", "web", "-o", "json"))["metadata"]["name"] != "web":
