@@ -79,10 +79,10 @@ class Connection final : public Http2Connection {
     enum class Phase : uint8_t { New, Connecting, Open, Closed };
 
 public:
-    Connection(std::shared_ptr<const HttpTarget> target, std::function<void(std::vector<HttpCall>)> refused)
+    Connection(std::shared_ptr<const HttpTarget> target, Http2Refused refused)
         : target_(std::move(target)),
           refused_(std::move(refused)),
-          transport_(target_),
+          transport_(std::make_unique<HttpTransport>(target_)),
           authority_(target_->access.authority()),
           authorization_(target_->access.token.empty() ? "" : "Bearer " + target_->access.token) {}
     ~Connection() override { nghttp2_session_del(session_); }
@@ -93,7 +93,7 @@ public:
         if (phase_ == Phase::Connecting) return;
         phase_ = Phase::Connecting;
         since_ = steady_clock::now();
-        transport_.connect(HttpTransport::Offer::Http2OrHttp1, [self = self()](const std::string& trouble) {
+        transport_->connect(HttpTransport::Offer::Http2OrHttp1, [self = self()](const std::string& trouble) {
             trouble.empty() ? self->opened() : self->fail(trouble);
         });
     }
@@ -137,9 +137,9 @@ private:
     }
 
     void opened() {
-        if (!transport_.http2()) {
-            close();
-            return refused_(std::exchange(waiting_, {}));
+        if (!transport_->http2()) {
+            phase_ = Phase::Closed;
+            return refused_(std::exchange(waiting_, {}), std::move(transport_));
         }
         phase_ = Phase::Open;
         heard_ = steady_clock::now();
@@ -245,7 +245,7 @@ private:
     }
 
     void write() {
-        transport_.with_stream([&](auto& stream) {
+        transport_->with_stream([&](auto& stream) {
             asio::async_write(stream, asio::buffer(out_), [self = self()](error_code ec, size_t) {
                 self->writing_ = false;
                 if (self->phase_ != Phase::Open) return;
@@ -256,7 +256,7 @@ private:
     }
 
     void read() {
-        transport_.with_stream([&](auto& stream) {
+        transport_->with_stream([&](auto& stream) {
             stream.async_read_some(asio::buffer(in_), [self = self()](error_code ec, size_t n) {
                 if (self->phase_ != Phase::Open) return;
                 if (ec) return self->at_end(ec);
@@ -293,12 +293,12 @@ private:
 
     void close() {
         phase_ = Phase::Closed;
-        transport_.close();
+        transport_->close();
     }
 
     std::shared_ptr<const HttpTarget> target_;
-    const std::function<void(std::vector<HttpCall>)> refused_;
-    HttpTransport transport_;
+    const Http2Refused refused_;
+    std::unique_ptr<HttpTransport> transport_;
     const std::string authority_;
     const std::string authorization_;
     Phase phase_ = Phase::New;
@@ -317,8 +317,7 @@ private:
 
 }  // namespace
 
-std::shared_ptr<Http2Connection> make_http2_connection(std::shared_ptr<const HttpTarget> target,
-                                                       std::function<void(std::vector<HttpCall>)> refused) {
+std::shared_ptr<Http2Connection> make_http2_connection(std::shared_ptr<const HttpTarget> target, Http2Refused refused) {
     return std::make_shared<Connection>(std::move(target), std::move(refused));
 }
 

@@ -31,8 +31,9 @@ public:
     virtual void check(SteadyTime now) = 0;
 };
 
-// `refused` gets the calls that waited for a server which does not speak HTTP/2; nothing of them was sent.
-std::shared_ptr<Http2Connection> make_http2_connection(std::shared_ptr<const HttpTarget> target,
-                                                       std::function<void(std::vector<HttpCall>)> refused);
+// Of a server that does not speak HTTP/2: the calls that waited for it, of which nothing was sent, and the way to it.
+using Http2Refused = std::function<void(std::vector<HttpCall>, std::unique_ptr<HttpTransport>)>;
+
+std::shared_ptr<Http2Connection> make_http2_connection(std::shared_ptr<const HttpTarget> target, Http2Refused refused);
 
 }  // namespace berth::link

@@ -36,15 +36,18 @@ class Connection final : public HttpConnection {
     using Parser = http::response_parser<http::string_body>;
 
 public:
-    Connection(std::shared_ptr<const HttpTarget> target, HttpConnectionOwner owner)
-        : target_(std::move(target)), owner_(std::move(owner)), transport_(target_) {}
+    Connection(std::shared_ptr<const HttpTarget> target, HttpConnectionOwner owner,
+               std::unique_ptr<HttpTransport> connected)
+        : target_(std::move(target)), owner_(std::move(owner)), phase_(connected ? Phase::Idle : Phase::New) {
+        transport_ = connected ? std::move(connected) : std::make_unique<HttpTransport>(target_);
+    }
 
     void begin(Turn turn) override {
         turn_ = std::make_shared<Turn>(std::move(turn));
         since_ = steady_clock::now();
         if (phase_ == Phase::Idle) return write();
         phase_ = Phase::Connecting;
-        transport_.connect(HttpTransport::Offer::Http1, [self = self()](const std::string& trouble) {
+        transport_->connect(HttpTransport::Offer::Http1, [self = self()](const std::string& trouble) {
             trouble.empty() ? self->write() : self->fail(trouble);
         });
     }
@@ -64,7 +67,7 @@ public:
     bool reusable() override {
         if (phase_ != Phase::Idle) return false;
         char byte = 0;
-        const auto n = ::recv(transport_.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+        const auto n = ::recv(transport_->socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
         return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
     }
 
@@ -90,7 +93,7 @@ private:
         parser_->header_limit(kMostHeaders);
         parser_->body_limit(boost::none);
         parser_->eager(true);
-        transport_.with_stream([&](auto& stream) {
+        transport_->with_stream([&](auto& stream) {
             asio::async_write(stream, asio::buffer(bytes_), [self = self()](error_code ec, size_t) {
                 if (self->phase_ != Phase::Writing) return;
                 if (ec) return self->fail("cannot send: " + ec.message());
@@ -101,7 +104,7 @@ private:
     }
 
     void read() {
-        transport_.with_stream([&](auto& stream) {
+        transport_->with_stream([&](auto& stream) {
             stream.async_read_some(buffer_.prepare(kReadBlock), [self = self()](error_code ec, size_t n) {
                 if (self->phase_ != Phase::Head && self->phase_ != Phase::Body) return;
                 if (ec) return self->at_end(ec);
@@ -178,19 +181,19 @@ private:
     void close() {
         if (phase_ == Phase::Closed) return;
         phase_ = Phase::Closed;
-        transport_.close();
+        transport_->close();
         owner_.closed(this);
     }
 
     std::shared_ptr<const HttpTarget> target_;
     HttpConnectionOwner owner_;
-    HttpTransport transport_;
+    std::unique_ptr<HttpTransport> transport_;
     std::string bytes_;  // the whole request
     boost::beast::flat_buffer buffer_;
     std::optional<Parser> parser_;
     std::shared_ptr<Turn> turn_;  // null: nobody waits
     SteadyTime since_ = steady_clock::now();
-    Phase phase_ = Phase::New;
+    Phase phase_;
     bool paused_ = false;
 };
 
@@ -203,8 +206,9 @@ std::optional<base::Duration> read_retry_after(std::string_view text) {
     return std::chrono::seconds(std::max(0, seconds));
 }
 
-HttpConnectionPtr make_http_connection(std::shared_ptr<const HttpTarget> target, HttpConnectionOwner owner) {
-    return std::make_shared<Connection>(std::move(target), std::move(owner));
+HttpConnectionPtr make_http_connection(std::shared_ptr<const HttpTarget> target, HttpConnectionOwner owner,
+                                       std::unique_ptr<HttpTransport> connected) {
+    return std::make_shared<Connection>(std::move(target), std::move(owner), std::move(connected));
 }
 
 }  // namespace berth::link

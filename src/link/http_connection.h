@@ -47,7 +47,9 @@ struct HttpConnectionOwner {
     std::function<void(HttpConnection*)> closed;
 };
 
-HttpConnectionPtr make_http_connection(std::shared_ptr<const HttpTarget> target, HttpConnectionOwner owner);
+// Over a transport that is connected already, or, without one, over its own.
+HttpConnectionPtr make_http_connection(std::shared_ptr<const HttpTarget> target, HttpConnectionOwner owner,
+                                       std::unique_ptr<HttpTransport> connected = nullptr);
 
 // Of a Retry-After header.
 std::optional<base::Duration> read_retry_after(std::string_view text);

@@ -165,7 +165,10 @@ public:
         if (!thread_.joinable()) return;
         io_.stop();
         thread_.join();
+        // Before the io_context that their sockets belong to; what its handlers still hold goes with it.
         idle_.clear();
+        leaving_.clear();
+        http2_.reset();
     }
 
 private:
@@ -224,10 +227,16 @@ private:
     }
     void renew_http2() {
         leave_http2();
-        http2_ = make_http2_connection(target_, [this](std::vector<HttpCall> calls) {
-            try_http2_ = false;
-            for (auto& call : calls) begin(turn_of(std::move(call)));
-        });
+        const auto refused = [this, target = target_](std::vector<HttpCall> calls,
+                                                      std::unique_ptr<HttpTransport> connected) {
+            if (target != target_) connected.reset();
+            try_http2_ = try_http2_ && !connected;
+            for (auto& call : calls) {
+                const auto connection = connected ? new_connection(std::move(connected)) : free_connection();
+                connection->begin(turn_of(std::move(call)));
+            }
+        };
+        http2_ = make_http2_connection(target_, refused);
     }
 
     HttpConnectionPtr free_connection() {
@@ -237,7 +246,10 @@ private:
             if (connection->reusable()) return connection;
             connection->abort();
         }
-        auto connection = make_http_connection(target_, owner_of(target_.get()));
+        return new_connection(nullptr);
+    }
+    HttpConnectionPtr new_connection(std::unique_ptr<HttpTransport> connected) {
+        auto connection = make_http_connection(target_, owner_of(target_.get()), std::move(connected));
         connections_.emplace(connection.get(), connection);
         return connection;
     }
