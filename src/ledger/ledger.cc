@@ -9,8 +9,8 @@
 namespace berth::ledger {
 namespace {
 
-template <class T>
-void erase_value(std::vector<T>& values, const T& value) {
+template <class Values, class T>
+void erase_value(Values& values, const T& value) {
     const auto found = std::find(values.begin(), values.end(), value);
     CHECK(found != values.end());
     *found = values.back();
@@ -205,11 +205,10 @@ void Ledger::change_scoring(Row row, int64_t cpu, int64_t memory) {
 }
 
 void Ledger::change_sums(const PodEntry& pod, int sign) {
-    if (pod.charges.empty()) {
-        pod.spec->requests.for_each([&](ResourceId id, int64_t amount) { change_sum(pod.row, id, sign * amount); });
-    } else {
-        uncharged(pod).for_each([&](ResourceId id, int64_t amount) { change_sum(pod.row, id, sign * amount); });
-    }
+    pod.spec->requests.for_each([&](ResourceId id, int64_t amount) {
+        for (const auto& charge : pod.charges) amount = base::saturating_subtract(amount, charge.amount.get(id));
+        if (amount != 0) change_sum(pod.row, id, sign * amount);
+    });
     change_scoring(pod.row, sign * pod.spec->scoring_cpu_milli, sign * pod.spec->scoring_memory);
 }
 
@@ -224,6 +223,48 @@ void Ledger::change_sums(const ReservationEntry& reservation, int sign) {
     });
     const auto [cpu, memory] = scoring_of(reservation, pods_);
     change_scoring(reservation.row, sign * cpu, sign * memory);
+}
+
+// Changes the reservation's owners by a pod. All that can change in the sums is what that pod requests.
+template <class F>
+void Ledger::recount(ReservationEntry& reservation, const PodEntry& pod, F change) {
+    const auto held = [&](ResourceId id) {
+        const int64_t charged = reservation.charged.get(id);
+        return reservation.allocatable.has(id) ? std::max(reservation.allocatable.get(id), charged) : charged;
+    };
+    absl::InlinedVector<int64_t, 4> before;
+    pod.spec->requests.for_each([&](ResourceId id, int64_t) { before.push_back(held(id)); });
+    const auto [cpu, memory] = scoring_of(reservation, pods_);
+    change();
+    size_t at = 0;
+    pod.spec->requests.for_each([&](ResourceId id, int64_t) {
+        const int64_t was = before[at++];
+        const int64_t is = held(id);
+        if (is == was) return;
+        change_sum(reservation.row, id, -was);
+        change_sum(reservation.row, id, is);
+    });
+    const auto [cpu_after, memory_after] = scoring_of(reservation, pods_);
+    change_scoring(reservation.row, cpu_after - cpu, memory_after - memory);
+}
+
+void Ledger::join(PodIndex index, const Charge& charge) {
+    ReservationEntry& reservation = reservations_[charge.reservation];
+    recount(reservation, pods_[index], [&] {
+        reservation.owners.push_back(index);
+        reservation.charged.add(charge.amount);
+    });
+    file(charge.reservation);
+    show_near(charge.reservation);
+}
+
+void Ledger::part(PodIndex index, const Charge& charge) {
+    ReservationEntry& reservation = reservations_[charge.reservation];
+    recount(reservation, pods_[index], [&] {
+        erase_value(reservation.owners, index);
+        recompute_charged(charge.reservation);
+    });
+    show_near(charge.reservation);
 }
 
 void Ledger::settle_sums(Row row) {
@@ -289,15 +330,7 @@ void Ledger::place(PodIndex index) {
     priorities_.add(pod.priority);
     changes_.touch(pod.row);
     count_near(index);
-    for (const auto& charge : pod.charges) {
-        ReservationEntry& reservation = reservations_[charge.reservation];
-        change_sums(reservation, -1);
-        reservation.owners.push_back(index);
-        reservation.charged.add(charge.amount);
-        change_sums(reservation, 1);
-        file(charge.reservation);
-        show_near(charge.reservation);
-    }
+    for (const auto& charge : pod.charges) join(index, charge);
     change_sums(pod, 1);
     settle_sums(pod.row);
 }
@@ -320,13 +353,7 @@ void Ledger::leave_row(PodIndex index) {
     changes_.touch(pod.row);
     uncount_near(index);
     change_sums(pod, -1);
-    for (const auto& charge : pod.charges) {
-        change_sums(reservations_[charge.reservation], -1);
-        erase_value(reservations_[charge.reservation].owners, index);
-        recompute_charged(charge.reservation);
-        change_sums(reservations_[charge.reservation], 1);
-        show_near(charge.reservation);
-    }
+    for (const auto& charge : pod.charges) part(index, charge);
     settle_sums(pod.row);
 }
 
@@ -345,7 +372,13 @@ PodIndex Ledger::new_pod() {
 
 PodIndex Ledger::assume(const model::Pod& pod, Row row, std::vector<Charge> charges) {
     CHECK(row != kNoRow);
-    const PodIndex index = enter(pod, row, linked_by(pod, charges), true);
+    std::unique_ptr<Linked> linked;
+    if (!charges.empty() && !pod.meta.owners.empty()) {
+        linked = std::make_unique<Linked>();
+        linked->owners = pod.meta.owners;
+    }
+    const PodIndex index = enter(pod, row, std::move(linked), true);
+    pods_[index].implied = !charges.empty();
     pods_[index].charges = std::move(charges);
     place(index);
     return index;

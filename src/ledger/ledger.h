@@ -67,6 +67,7 @@ struct PodEntry {
     bool terminating = false;  // has a deletionTimestamp
     bool preempted = false;    // terminating because a scheduler evicted it for another pod
     bool lifted = false;       // taken out of its row for a while
+    bool implied = false;      // its links are what its charges say, and not written out yet
     GroupId group = kNone;     // among the terms, while it is counted there
     base::Time created;
     base::Time started;
@@ -87,11 +88,12 @@ struct ReservationEntry {
     bool spent = false;        // allocateOnce, and an owner was bound: it ends with the next status written
     bool finished = false;     // by finish()
     bool filed = false;        // in the index of owners
+    bool open = false;         // a pod may draw from it now
     uint64_t finished_at = 0;  // the object's revision then
 
-    std::vector<PodIndex> owners;        // pods charged to it
-    Resources charged;                   // whole requests of its owners (for joint draws: the drawn parts)
-    std::vector<model::HostPort> ports;  // of those it names, the ones that no pod has taken
+    absl::InlinedVector<PodIndex, 2> owners;  // pods charged to it
+    Resources charged;                        // whole requests of its owners (for joint draws: the drawn parts)
+    std::vector<model::HostPort> ports;       // of those it names, the ones that no pod has taken
 };
 
 struct NodeEntry {
@@ -178,7 +180,7 @@ public:
     int64_t remaining(ReservationIndex index, ResourceId id) const;
     // What of a row's lack is only the waiting ones': whoever draws from another reservation need not mind it.
     int64_t waived(Row row, ResourceId id) const;
-    // Live ones that somebody may draw from.
+    // Live ones that somebody may draw from, and allocateOnce ones that may yet be given back.
     const OwnerIndex& owner_index() const { return owner_index_; }
     // Pods whose link names it, on its node, and which are its owners; also when it is final. By uid.
     std::vector<PodIndex> owners_of(ReservationIndex index) const;
@@ -225,6 +227,11 @@ private:
     void change_sums(const PodEntry& pod, int sign);
     void change_sums(const ReservationEntry& reservation, int sign);
     void settle_sums(Row row);
+    // The pod becomes, or ceases to be, an owner of the reservation.
+    void join(PodIndex index, const Charge& charge);
+    void part(PodIndex index, const Charge& charge);
+    template <class F>
+    void recount(ReservationEntry& reservation, const PodEntry& pod, F change);
     void recompute_row(Row row);
     // A new entry, which is not placed yet.
     PodIndex enter(const model::Pod& pod, Row row, std::unique_ptr<Linked> linked, bool assumed);
@@ -240,7 +247,7 @@ private:
     void strand(ReservationIndex index, bool waits);
     void file(ReservationIndex index);
     static std::unique_ptr<Linked> read_linked(const model::Pod& pod);
-    std::unique_ptr<Linked> linked_by(const model::Pod& pod, const std::vector<Charge>& charges) const;
+    void write_links(PodIndex index);
     void set_links(PodIndex index, std::unique_ptr<Linked> linked);
     bool owns(PodIndex index, const model::Reservation& reservation) const;
     static std::vector<std::pair<std::string_view, Resources>> split(Resources requests, const model::Links& links);
@@ -283,7 +290,7 @@ private:
     std::vector<ReservationIndex> free_reservations_;
     base::StringMap<ReservationIndex> reservation_by_uid_;
     OwnerIndex owner_index_;
-    base::StringMap<absl::InlinedVector<PodIndex, 2>> linked_;  // by the uid of a reservation they name
+    base::StringMap<absl::InlinedVector<PodIndex, 2>> linked_;  // by the uid of a reservation they name, written out
     base::StringMap<std::vector<ReservationIndex>> stranded_;   // live ones, by the name of their unknown node
 };
 

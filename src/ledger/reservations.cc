@@ -125,11 +125,13 @@ std::unique_ptr<Linked> Ledger::read_linked(const model::Pod& pod) {
     return linked;
 }
 
-std::unique_ptr<Linked> Ledger::linked_by(const model::Pod& pod, const std::vector<Charge>& charges) const {
-    if (charges.empty()) return nullptr;
-    auto linked = std::make_unique<Linked>();
-    linked->owners = pod.meta.owners;
-    for (const Charge& charge : charges) {
+// What we assumed is written out only when somebody asks for the links themselves: the charges say the same.
+void Ledger::write_links(PodIndex index) {
+    PodEntry& pod = pods_[index];
+    if (!pod.implied) return;
+    pod.implied = false;
+    auto linked = pod.linked ? std::move(pod.linked) : std::make_unique<Linked>();
+    for (const Charge& charge : pod.charges) {
         const auto& meta = reservations_[charge.reservation].object->meta;
         if (linked->links.allocated) {
             linked->links.draws.push_back({meta.name, meta.uid, charge.amount});
@@ -137,7 +139,7 @@ std::unique_ptr<Linked> Ledger::linked_by(const model::Pod& pod, const std::vect
             linked->links.allocated = {meta.name, meta.uid};
         }
     }
-    return linked;
+    set_links(index, std::move(linked));
 }
 
 bool Ledger::owns(PodIndex index, const model::Reservation& reservation) const {
@@ -197,6 +199,12 @@ std::vector<Charge> Ledger::resolve(PodIndex index) const {
 
 Resources Ledger::drawn(PodIndex index, ReservationIndex from) const {
     Resources sum;
+    if (pods_[index].implied) {
+        for (const auto& charge : pods_[index].charges) {
+            if (charge.reservation == from) sum.add(charge.amount);
+        }
+        return sum;
+    }
     if (!pods_[index].linked) return sum;
     for (const auto& [uid, amount] : split(pods_[index].spec->requests, pods_[index].linked->links)) {
         if (uid == reservations_[from].object->meta.uid) sum.add(amount);
@@ -213,6 +221,9 @@ void Ledger::recharge(PodIndex index) {
 }
 
 void Ledger::relink(const std::string& uid) {
+    if (const ReservationIndex index = find_reservation(uid); index != kNone) {
+        for (const PodIndex owner : reservations_[index].owners) write_links(owner);
+    }
     const auto found = linked_.find(uid);
     if (found == linked_.end()) return;
     const auto pods = found->second;
@@ -221,6 +232,7 @@ void Ledger::relink(const std::string& uid) {
 
 // The stored pod decides, not what we assumed.
 void Ledger::see_links(PodIndex index, const model::Pod& pod) {
+    write_links(index);
     auto linked = read_linked(pod);
     const auto& known = pods_[index].linked;
     const bool same = linked && known ? linked->links == known->links && linked->fault == known->fault &&
@@ -288,16 +300,17 @@ void Ledger::strand(ReservationIndex index, bool waits) {
     if (waits) stranded_[node].push_back(index);
 }
 
-// Keeps those that somebody might draw from, and only those, in the index.
+// Keeps those that somebody might draw from in the index. One that is only for one pod and was assumed for it stays
+// there until that pod is bound: it may be given back.
 void Ledger::file(ReservationIndex index) {
     ReservationEntry& entry = reservations_[index];
     const auto& object = *entry.object;
-    const bool open = entry.live && entry.row != kNoRow && !entry.waiting && object.fault.empty() &&
-                      !object.unschedulable && !object.meta.deleted && !entry.spent &&
-                      (!object.allocate_once || entry.owners.empty());
-    if (open == entry.filed) return;
-    entry.filed = open;
-    if (open) {
+    const bool listed = entry.live && entry.row != kNoRow && !entry.waiting && object.fault.empty() &&
+                        !object.unschedulable && !object.meta.deleted && !entry.spent;
+    entry.open = listed && (!object.allocate_once || entry.owners.empty());
+    if (listed == entry.filed) return;
+    entry.filed = listed;
+    if (listed) {
         owner_index_.add(index, object.owners);
     } else {
         owner_index_.remove(index);
@@ -407,9 +420,13 @@ std::vector<PodIndex> Ledger::owners_of(ReservationIndex index) const {
     const auto& object = *reservations_[index].object;
     const auto found = linked_.find(object.meta.uid);
     std::vector<PodIndex> owners;
-    if (found == linked_.end()) return owners;
-    for (const PodIndex pod : found->second) {
-        if (node_of(pod) == reservations_[index].node && owns(pod, object)) owners.push_back(pod);
+    for (const PodIndex pod : reservations_[index].owners) {
+        if (pods_[pod].implied) owners.push_back(pod);
+    }
+    if (found != linked_.end()) {
+        for (const PodIndex pod : found->second) {
+            if (node_of(pod) == reservations_[index].node && owns(pod, object)) owners.push_back(pod);
+        }
     }
     std::sort(owners.begin(), owners.end(),
               [&](PodIndex a, PodIndex b) { return pods_[a].uid.text() < pods_[b].uid.text(); });

@@ -20,15 +20,19 @@ public:
     size_t size() const { return by_value_.size(); }
 
 private:
+    struct Pooled {
+        Spec spec;
+        size_t hash;
+    };
     struct Hash {
-        size_t operator()(const Spec& spec) const { return spec->hash(); }
+        size_t operator()(const Pooled& pooled) const { return pooled.hash; }
     };
     struct Equal {
-        bool operator()(const Spec& a, const Spec& b) const { return a == b || *a == *b; }
+        bool operator()(const Pooled& a, const Pooled& b) const { return a.hash == b.hash && *a.spec == *b.spec; }
     };
     void drop_unused();
 
-    absl::flat_hash_set<Spec, Hash, Equal> by_value_;
+    absl::flat_hash_set<Pooled, Hash, Equal> by_value_;
     absl::flat_hash_set<const model::PodSpec*> known_;
     size_t next_sweep_ = 1024;
 };

@@ -30,10 +30,9 @@ void Terms::count(GroupId id, Row row, bool terminating, int delta) {
     held_.count(group.terms, row, delta);
 }
 
-GroupId Terms::add(const std::shared_ptr<const model::PodSpec>& spec, Row row, bool terminating) {
-    if (spec == last_spec_) {
-        count(last_group_, row, terminating, 1);
-        return last_group_;
+GroupId Terms::group_of(const std::shared_ptr<const model::PodSpec>& spec) {
+    for (const Recent& recent : recent_) {
+        if (recent.spec == spec) return recent.group;
     }
     GroupId id = groups_.find(*spec);
     if (id == kNone) {
@@ -43,8 +42,13 @@ GroupId Terms::add(const std::shared_ptr<const model::PodSpec>& spec, Row row, b
         group.terms = held_.hold(*spec, topology_);
         tallies_.join(group);
     }
-    last_spec_ = spec;
-    last_group_ = id;
+    std::swap(recent_.front(), recent_.back());
+    recent_.front() = {spec, id};
+    return id;
+}
+
+GroupId Terms::add(const std::shared_ptr<const model::PodSpec>& spec, Row row, bool terminating) {
+    const GroupId id = group_of(spec);
     count(id, row, terminating, 1);
     return id;
 }
@@ -57,7 +61,9 @@ void Terms::free_stale_groups() {
     for (const GroupId id : groups_.stale()) {
         held_.let_go(groups_.at(id).terms);
         groups_.free(id);
-        if (id == last_group_) last_spec_ = nullptr;
+        for (Recent& recent : recent_) {
+            if (recent.group == id) recent = {};
+        }
     }
 }
 

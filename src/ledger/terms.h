@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -77,6 +78,7 @@ private:
         return index < shown_.size() && shown_[index].group != kNone ? &shown_[index] : nullptr;
     }
     void count(GroupId id, Row row, bool terminating, int delta);
+    GroupId group_of(const std::shared_ptr<const model::PodSpec>& spec);
     void free_stale_groups();
 
     NamespaceLabels namespaces_;
@@ -84,9 +86,13 @@ private:
     PodGroups groups_;
     HeldTerms held_;
     Tallies tallies_{groups_, topology_, namespaces_};
-    std::vector<Shown> shown_;                         // by ReservationIndex
-    std::shared_ptr<const model::PodSpec> last_spec_;  // pods of one template come one after another
-    GroupId last_group_ = kNone;
+    std::vector<Shown> shown_;  // by ReservationIndex
+    // Pods of one template come one after another, with the reservations they draw from in between.
+    struct Recent {
+        std::shared_ptr<const model::PodSpec> spec;
+        GroupId group = kNone;
+    };
+    std::array<Recent, 2> recent_;
     size_t needed_ = 0;  // of the topology, when it was last collected
 };
 

@@ -21,20 +21,28 @@ constexpr std::array<int8_t, 256> kDigits = [] {
     return digits;
 }();
 
+// So many digits; negative: some are none.
+int64_t read_digits(const char* text, size_t count) {
+    uint64_t digits = 0;
+    int64_t bad = 0;
+    for (size_t i = 0; i < count; ++i) {
+        const int8_t value = kDigits[static_cast<uint8_t>(text[i])];
+        bad |= value;
+        digits = digits << 4 | (static_cast<uint64_t>(value) & 15);
+    }
+    return bad < 0 ? bad : static_cast<int64_t>(digits);
+}
+
 // 8-4-4-4-12 lower-case hexadecimal digits.
 bool read_uuid(std::string_view text, uint64_t& high, uint64_t& low) {
-    constexpr std::string_view kShape = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
-    if (text.size() != kShape.size()) return false;
-    for (size_t i = 0; i < text.size(); ++i) {
-        if (kShape[i] == '-') {
-            if (text[i] != '-') return false;
-            continue;
-        }
-        const int8_t value = kDigits[static_cast<uint8_t>(text[i])];
-        if (value < 0) return false;
-        uint64_t& half = i < 19 ? high : low;
-        half = half << 4 | static_cast<uint64_t>(value);
-    }
+    if (text.size() != 36) return false;
+    const char* at = text.data();
+    if (at[8] != '-' || at[13] != '-' || at[18] != '-' || at[23] != '-') return false;
+    const int64_t parts[] = {read_digits(at, 8), read_digits(at + 9, 4), read_digits(at + 14, 4),
+                             read_digits(at + 19, 4), read_digits(at + 24, 12)};
+    if ((parts[0] | parts[1] | parts[2] | parts[3] | parts[4]) < 0) return false;
+    high = static_cast<uint64_t>(parts[0] << 32 | parts[1] << 16 | parts[2]);
+    low = static_cast<uint64_t>(parts[3]) << 48 | static_cast<uint64_t>(parts[4]);
     return true;
 }
 

@@ -149,6 +149,10 @@ void Resources::add(ResourceId id, int64_t amount) {
 }
 
 void Resources::add(const Resources& other) {
+    if (entries_.empty()) {
+        entries_ = other.entries_;
+        return;
+    }
     merge(entries_, other.entries_, base::saturating_add, false);
 }
 

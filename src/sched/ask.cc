@@ -8,6 +8,15 @@
 
 namespace berth::sched {
 
+Credit& Credits::operator[](Row row) {
+    const auto found = std::lower_bound(entries_.begin(), entries_.end(), row, kByRow);
+    if (found != entries_.end() && found->first == row) return found->second;
+    const auto place = found - entries_.begin();
+    entries_.emplace_back().first = row;
+    std::rotate(entries_.begin() + place, entries_.end() - 1, entries_.end());
+    return entries_[static_cast<size_t>(place)].second;
+}
+
 int64_t Offer::remaining(const Ledger& ledger, model::ResourceId id) const {
     int64_t sum = 0;
     for (const ReservationIndex index : from) {
@@ -39,11 +48,13 @@ Ask ask_for(const model::Pod& pod, const Ledger& ledger) {
         return ask;
     }
     ask.wishes = std::move(*wishes);
+    std::vector<std::pair<Row, ReservationIndex>> found;
     ledger.owner_index().candidates(model::identity_of(pod), [&](ReservationIndex index) {
-        if (!matches(ledger, index, pod, ask.wishes)) return;
-        auto& matched = ask.credits[ledger.reservation(index).row].matched;
-        if (std::find(matched.begin(), matched.end(), index) == matched.end()) matched.push_back(index);
+        if (matches(ledger, index, pod, ask.wishes)) found.emplace_back(ledger.reservation(index).row, index);
     });
+    std::sort(found.begin(), found.end());
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    for (const auto& [row, index] : found) ask.credits[row].matched.push_back(index);
     for (auto& [row, credit] : ask.credits) credit = credit_of(std::move(credit.matched), ledger);
     return ask;
 }

@@ -1,9 +1,10 @@
 #pragma once
 
-#include <absl/container/flat_hash_map.h>
 #include <absl/container/inlined_vector.h>
 
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ledger/ledger.h"
@@ -38,20 +39,40 @@ struct Credit {
     std::vector<model::HostPort> ports;    // held by them, free for this pod
 };
 
+// By row; seldom more than a few, and mostly one when a single row is looked at.
+class Credits {
+public:
+    using Entry = std::pair<Row, Credit>;
+
+    const Credit* find(Row row) const {
+        const auto at = std::lower_bound(entries_.begin(), entries_.end(), row, kByRow);
+        return at == entries_.end() || at->first != row ? nullptr : &at->second;
+    }
+    // Made when it is not there; cheapest when rows come in their order.
+    Credit& operator[](Row row);
+    bool empty() const { return entries_.empty(); }
+    size_t size() const { return entries_.size(); }
+    void clear() { entries_.clear(); }
+    auto begin() const { return entries_.begin(); }
+    auto end() const { return entries_.end(); }
+    auto begin() { return entries_.begin(); }
+    auto end() { return entries_.end(); }
+
+private:
+    static constexpr auto kByRow = [](const Entry& entry, Row row) { return entry.first < row; };
+    absl::InlinedVector<Entry, 1> entries_;  // in the order of rows
+};
+
 // One question to the table: where could this pod, or the pod that stands for this reservation, go?
 struct Ask {
     const model::PodSpec* spec = nullptr;
     const model::Pod* pod = nullptr;                  // nullptr: a reservation asks
     const model::Reservation* reservation = nullptr;  // nullptr: a pod asks
     model::ReservationWishes wishes;
-    std::string fault;                         // not empty: why the pod goes nowhere, whatever the nodes are like
-    absl::flat_hash_map<Row, Credit> credits;  // empty for almost every pod
+    std::string fault;  // not empty: why the pod goes nowhere, whatever the nodes are like
+    Credits credits;    // empty for almost every pod
 
-    const Credit* credit(Row row) const {
-        if (credits.empty()) return nullptr;
-        const auto found = credits.find(row);
-        return found == credits.end() ? nullptr : &found->second;
-    }
+    const Credit* credit(Row row) const { return credits.find(row); }
     // Reservations change nothing for it, as for almost every pod.
     bool plain() const { return !reservation && credits.empty() && !wishes.affinity && fault.empty(); }
 };

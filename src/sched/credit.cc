@@ -48,7 +48,7 @@ bool look_only_at(Ask& ask, const Ledger& ledger, Row row) {
     }
     ask.credits.clear();
     if (matched.empty()) return false;
-    ask.credits.emplace(row, credit_of(std::move(matched), ledger));
+    ask.credits[row] = credit_of(std::move(matched), ledger);
     return true;
 }
 

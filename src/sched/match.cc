@@ -31,7 +31,7 @@ bool tolerated(const model::Reservation& reservation, const model::Pod& pod, con
 bool matches(const ledger::Ledger& ledger, ledger::ReservationIndex index, const model::Pod& pod,
              const model::ReservationWishes& wishes) {
     const ledger::ReservationEntry& entry = ledger.reservation(index);
-    if (!entry.filed) return false;
+    if (!entry.open) return false;
     const model::Reservation& object = *entry.object;
     const auto identity = model::identity_of(pod);
     const bool owner = std::any_of(object.owners.begin(), object.owners.end(),

@@ -46,13 +46,12 @@ Row Decider::choose(const model::Pod& pod, const Ledger& ledger) {
     if (credit_ && !terms_.credit) return choose_plain(ask_for(pod, ledger), ledger);
     Class& c = class_of(pod.spec);
     if (credit_ && c.sides.empty()) credit_ = !pod.meta.annotations.empty() || may_match(pod, ledger);
-    std::vector<MaxTree>& trees = trees_of(c, ledger);
-    if (trees.empty()) return ledger::kNoRow;
-    if (credit_) return choose_with_side(c, pod, ledger, trees);
+    if (!open_anywhere(c, ledger)) return ledger::kNoRow;
+    if (credit_) return choose_with_side(c, pod, ledger);
     Ask ask;
     ask.spec = pod.spec.get();
     ask.pod = &pod;
-    return choose_without_credit(c, ask, ledger, trees);
+    return choose_without_credit(c, ask, ledger);
 }
 
 Row Decider::choose(const model::Reservation& reservation, const Ledger& ledger) {
@@ -64,9 +63,7 @@ Row Decider::choose(const model::Reservation& reservation, const Ledger& ledger)
     columns_.follow(ledger);
     if (!terms_.usable || columns_.beyond()) return choose_plain(ask, ledger);
     Class& c = class_of(reservation.spec);
-    std::vector<MaxTree>& trees = trees_of(c, ledger);
-    if (trees.empty()) return ledger::kNoRow;
-    return choose_without_credit(c, ask, ledger, trees);
+    return open_anywhere(c, ledger) ? choose_without_credit(c, ask, ledger) : ledger::kNoRow;
 }
 
 Row Decider::choose_plain(const Ask& ask, const Ledger& ledger) {
@@ -74,7 +71,8 @@ Row Decider::choose_plain(const Ask& ask, const Ledger& ledger) {
     return decide(ask, ledger, profile_).chosen;
 }
 
-Row Decider::choose_without_credit(Class& c, const Ask& ask, const Ledger& ledger, std::vector<MaxTree>& trees) {
+Row Decider::choose_without_credit(Class& c, const Ask& ask, const Ledger& ledger) {
+    std::vector<MaxTree>& trees = trees_of(c, ledger);
     if (reaches_far(ask, ledger)) {
         ++counts_.far;
         return choose_far(c, ask, ledger, trees);
@@ -179,14 +177,22 @@ std::shared_ptr<const Statics> Decider::statics_for(const model::PodSpec& spec, 
 
 // ---- keys
 
+// Whether the nodes themselves leave any row open to the class.
+bool Decider::open_anywhere(Class& c, const Ledger& ledger) {
+    if (!c.statics || c.statics->epoch != ledger.changes().static_epoch()) {
+        c.statics = statics_for(*c.spec, ledger);
+        c.filled = false;
+    }
+    return !c.statics->groups.empty();
+}
+
 std::vector<MaxTree>& Decider::trees_of(Class& c, const Ledger& ledger) {
     const auto& changes = ledger.changes();
-    const bool fresh = !c.statics || c.statics->epoch != changes.static_epoch();
-    if (fresh) c.statics = statics_for(*c.spec, ledger);
     const uint64_t behind = changes.sequence() - c.sequence;
-    if (fresh || c.trees.empty() || !changes.remembers(c.sequence) || !worth_replaying(behind, ledger.rows())) {
+    if (!c.filled || !changes.remembers(c.sequence) || !worth_replaying(behind, ledger.rows())) {
         for (const auto& tree : c.trees) tree_bytes_ -= tree.bytes();
         fill(c, ledger, c.trees);
+        c.filled = true;
         c.settled = false;
         for (const auto& tree : c.trees) tree_bytes_ += tree.bytes();
     } else {

@@ -57,6 +57,7 @@ private:
         ClassNumbers numbers;
         std::shared_ptr<const Statics> statics;
         std::vector<MaxTree> trees;  // one a group
+        bool filled = false;         // the trees are of these statics
         uint64_t sequence = 0;       // of the ledger, that the trees stand for
         uint64_t last_use = 0;
         std::vector<std::unique_ptr<Side>> sides;  // while there are reservations
@@ -79,18 +80,19 @@ private:
 
     Row best_among(const Ask& ask, const Ledger& ledger, std::span<const Row> rows) const;
     Row choose_plain(const Ask& ask, const Ledger& ledger);
-    Row choose_without_credit(Class& c, const Ask& ask, const Ledger& ledger, std::vector<MaxTree>& trees);
+    Row choose_without_credit(Class& c, const Ask& ask, const Ledger& ledger);
     bool reaches_far(const Ask& ask, const Ledger& ledger) const;
     // Credit: see decider_credit.cc
     Side& side_of(Class& c, const model::Pod& pod, const Ledger& ledger);
     CreditPlace judge(const Class& c, const Ledger& ledger, const Ask& ask, Row row) const;
-    Row choose_with_side(Class& c, const model::Pod& pod, const Ledger& ledger, std::vector<MaxTree>& trees);
-    Row choose_with_credit(Class& c, const Ask& ask, const Ledger& ledger, std::vector<MaxTree>& trees);
+    Row choose_with_side(Class& c, const model::Pod& pod, const Ledger& ledger);
+    Row choose_with_credit(Class& c, const Ask& ask, const Ledger& ledger);
     Row best_supplied(const Ask& ask, const Ledger& ledger) const;
     Class& class_of(const std::shared_ptr<const model::PodSpec>& spec);
     Class& equal_class(const std::shared_ptr<const model::PodSpec>& spec);
     void begin(Class& c, const std::shared_ptr<const model::PodSpec>& spec, size_t hash) const;
     std::shared_ptr<const Statics> statics_for(const model::PodSpec& spec, const Ledger& ledger);
+    bool open_anywhere(Class& c, const Ledger& ledger);
     std::vector<MaxTree>& trees_of(Class& c, const Ledger& ledger);
     void fill(const Class& c, const Ledger& ledger, std::vector<MaxTree>& trees);
     void fill_groups(const Class& c, const uint16_t* base, std::vector<MaxTree>& trees);

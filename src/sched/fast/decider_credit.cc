@@ -40,7 +40,7 @@ CreditPlace Decider::judge(const Class& c, const Ledger& ledger, const Ask& ask,
     return place;
 }
 
-Row Decider::choose_with_side(Class& c, const model::Pod& pod, const Ledger& ledger, std::vector<MaxTree>& trees) {
+Row Decider::choose_with_side(Class& c, const model::Pod& pod, const Ledger& ledger) {
     const Side& side = side_of(c, pod, ledger);
     if (!side.fault().empty()) return ledger::kNoRow;
     Ask ask;
@@ -48,23 +48,23 @@ Row Decider::choose_with_side(Class& c, const model::Pod& pod, const Ledger& led
     ask.pod = &pod;
     if (!named_by_reservation(pod, ledger) && !side.claims(pod, ledger)) {
         if (side.must_draw() && !side.any_open()) return ledger::kNoRow;
-        if (side.empty()) return choose_without_credit(c, ask, ledger, trees);
+        if (side.empty()) return choose_without_credit(c, ask, ledger);
         const CreditPlace* best_place = side.best();
         const bool far = reaches_far(ask, ledger);
-        if (!far && best_place && (trees.size() == 1 || side.alone_best())) {
+        if (!far && best_place && (c.statics->groups.size() == 1 || side.alone_best())) {
             ++counts_.drawn;
             return best_place->row;
         }
-        if (!far && !best_place && side.odd() == 0 && !side.must_draw())
-            return choose_without_credit(c, ask, ledger, trees);
+        if (!far && !best_place && side.odd() == 0 && !side.must_draw()) return choose_without_credit(c, ask, ledger);
     }
     const Ask whole = ask_for(pod, ledger);
-    if (whole.plain()) return choose_without_credit(c, whole, ledger, trees);
+    if (whole.plain()) return choose_without_credit(c, whole, ledger);
     ++counts_.far;
-    return choose_with_credit(c, whole, ledger, trees);
+    return choose_with_credit(c, whole, ledger);
 }
 
-Row Decider::choose_with_credit(Class& c, const Ask& ask, const Ledger& ledger, std::vector<MaxTree>& trees) {
+Row Decider::choose_with_credit(Class& c, const Ask& ask, const Ledger& ledger) {
+    std::vector<MaxTree>& trees = trees_of(c, ledger);
     if (!c.settled) settle(c, ledger, trees);
     const std::span<const Key> keys = keys_by_row(c, trees);
     if (keys.data() != keys_.data()) keys_.assign(keys.begin(), keys.end());

@@ -18,7 +18,7 @@ bool same_text(const model::Labels& a, const model::Labels& b, std::string_view 
 }
 
 bool is_claimed(const ledger::ReservationEntry& entry) {
-    return entry.filed && entry.object->allocate_once && !entry.object->current_owners.empty();
+    return entry.open && entry.object->allocate_once && !entry.object->current_owners.empty();
 }
 
 }  // namespace
