@@ -285,7 +285,7 @@ def run_pod(k, name, node):
 def nodes(k):
     node = "node-" + k.ns
     see(k("create", "-f", "-", stdin=NODE % node), "created")
-    see(k("get", "node", node), r"^%s +Ready +<none> +\d+s +v1\.32\.0" % node)
+    see(k("get", "node", node), r"^%s +Ready +<none> +(\d+m)?(\d+s)? +v1\.32\.0" % node)
     run_pod(k, "drained", node)
     see(k("get", "pod", "drained"), r"^drained +1/1 +Running +0 ")
     see(k("logs", "drained"), "container main started")
