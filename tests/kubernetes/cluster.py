@@ -145,7 +145,7 @@ class Cluster:
         context.load_cert_chain(cert, key)
         return context
 
-    def ask(self, method, path, body=None, kind="application/json", seconds=20, tls=None):
+    def ask(self, method, path, body=None, kind="application/json", seconds=60, tls=None):
         """The code and the document of the answer; code 0 when nobody answers."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, {"Content-Type": kind}, method=method)
@@ -183,11 +183,11 @@ class Cluster:
         def work(part):
             connection = None
             for body in part:
-                deadline = time.monotonic() + 60
+                deadline = time.monotonic() + 180
                 while True:
                     try:
                         connection = connection or http.client.HTTPSConnection("127.0.0.1", self.port, context=self._tls,
-                                                                               timeout=20)
+                                                                               timeout=60)
                         connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
                         answer = connection.getresponse()
                         text = answer.read()
@@ -198,7 +198,7 @@ class Cluster:
                     except (OSError, http.client.HTTPException):
                         connection = None
                     if time.monotonic() > deadline:
-                        raise AssertionError(f"POST {path}: no answer within 60 s")
+                        raise AssertionError(f"POST {path}: no answer within 180 s")
                     time.sleep(0.1)
         with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
             list(pool.map(work, [bodies[i::at_once] for i in range(at_once)]))

@@ -86,6 +86,6 @@ class Process:
         return self._end()
 
     def _end(self):
-        code = self.process.wait(15)
+        code = self.process.wait(60)
         self._file.close()
         return code
