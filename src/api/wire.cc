@@ -49,8 +49,9 @@ void append_version(store::Revision revision, std::string& out) {
 
 store::Bytes stored_bytes(const Json& object) {
     const auto& members = object.as_object();
-    thread_local std::string out;  // keeps its room
-    out = "{\"apiVersion\":";
+    std::string out;
+    out.reserve(4096);
+    out += "{\"apiVersion\":";
     base::append_text(members.at("apiVersion"), out);
     out += ",\"kind\":";
     base::append_text(members.at("kind"), out);

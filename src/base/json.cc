@@ -246,8 +246,8 @@ void append_text(const Json& value, std::string& out) {
 }
 
 std::string to_text(const Json& value) {
-    thread_local std::string text;  // keeps its room
-    text.clear();
+    std::string text;
+    text.reserve(512);
     append_text(value, text);
     return text;
 }

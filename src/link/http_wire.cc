@@ -23,7 +23,7 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 using std::chrono::steady_clock;
 
-constexpr auto kRest = std::chrono::milliseconds(4);
+constexpr auto kRest = std::chrono::milliseconds(10);
 constexpr auto kSweep = std::chrono::milliseconds(250);
 // Shorter than servers keep idle connections, so that a request rarely meets one that is just being closed.
 constexpr auto kKeepIdle = std::chrono::seconds(30);

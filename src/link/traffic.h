@@ -100,7 +100,7 @@ public:
 
 private:
     static constexpr size_t kEventsPerPoll = 2048;
-    static constexpr auto kRest = std::chrono::milliseconds(4);
+    static constexpr auto kRest = std::chrono::milliseconds(10);
     struct Followed {
         std::string name;
         std::unique_ptr<Feed> feed;
