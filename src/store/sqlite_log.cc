@@ -1,6 +1,5 @@
 #include "store/sqlite_log.h"
 
-#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -17,10 +16,6 @@ namespace {
 constexpr size_t kBatchEntries = 1024;
 constexpr size_t kBatchBytes = 4 << 20;
 constexpr size_t kForgetRows = 256;
-// When so many came while the last batch was written, the next is gathered for a moment: a commit costs about as much
-// for one entry as for a hundred.
-constexpr size_t kBusyEntries = 16;
-constexpr auto kGather = std::chrono::microseconds(500);
 
 class SqliteLog : public Log {
 public:
@@ -109,7 +104,6 @@ void SqliteLog::run() {
 
 // False: closing, and nothing is left. An empty batch: a quiet moment in which there is something to tidy.
 bool SqliteLog::wait(Batch& batch) {
-    if (batch.size() >= kBusyEntries) std::this_thread::sleep_for(kGather);
     batch.clear();
     std::unique_lock lock(mutex_);
     wake_.wait(lock, [&] { return closing_ || !queue_.empty() || garbage_.too_much(); });
