@@ -1,95 +1,50 @@
 // What the runs tell of the objects that a server has: events, plans in order, metrics.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <condition_variable>
 #include <map>
-#include <mutex>
 
 #include "app/reservations_run.h"
 #include "app/scheduler_run.h"
+#include "app/scripted_server.h"
 #include "base/json.h"
 #include "base/yaml.h"
 
 namespace berth::app {
 namespace {
 
-// What was sent to a server, as lines "REASON NAME: MESSAGE" for events and "METHOD PATH" for all else.
-class Sent {
-public:
-    void add(const link::Request& request) {
-        const std::lock_guard lock(mutex_);
-        const auto body = base::parse_json(request.body);
-        const bool event = request.method == "POST" && body && base::find_string(*body, {"kind"}) == "Event";
-        const auto at = [&](std::initializer_list<std::string_view> path) {
-            return std::string(base::find_string(*body, path));
-        };
-        lines_.push_back(event ? at({"reason"}) + " " + at({"involvedObject", "name"}) + ": " + at({"message"})
-                               : request.method + " " + request.path);
-        came_.notify_all();
+// A server with these objects. Everything sent to it succeeds and changes nothing: the answers carry a revision that no
+// feed ever tells, so whoever wrote waits to see it.
+std::shared_ptr<Script> script_of(std::string_view yaml) {
+    static const std::map<std::string_view, std::string> kPlurals{
+        {"Node", "nodes"}, {"Pod", "pods"}, {"PriorityClass", "priorityclasses"}, {"Reservation", "reservations"}};
+    auto script = std::make_shared<Script>();
+    const auto documents = base::parse_yaml(yaml);
+    EXPECT_TRUE(documents);
+    for (const auto& document : *documents) {
+        script->has(kPlurals.at(base::find_string(document, {"kind"})), base::to_text(document));
     }
-    // The position of the first line that begins so, once there is one.
-    size_t wait_for(std::string_view beginning) {
-        std::unique_lock lock(mutex_);
-        size_t found = lines_.size();
-        const bool came = came_.wait_for(lock, std::chrono::seconds(30), [&] {
-            for (found = 0; found < lines_.size(); ++found) {
-                if (lines_[found].starts_with(beginning)) return true;
-            }
-            return false;
-        });
-        EXPECT_TRUE(came) << "nobody said " << beginning;
-        return found;
-    }
+    script->answer_all({200, "{}", 1'000'000});
+    return script;
+}
 
-private:
-    std::mutex mutex_;
-    std::condition_variable came_;
-    std::vector<std::string> lines_;
-};
+// "REASON NAME: MESSAGE" for an event and "METHOD PATH" for all else.
+std::string line_of(const link::Request& request) {
+    const auto body = base::parse_json(request.body);
+    if (request.method != "POST" || !body || base::find_string(*body, {"kind"}) != "Event") {
+        return request.method + " " + request.path;
+    }
+    return fmt::format("{} {}: {}", base::find_string(*body, {"reason"}),
+                       base::find_string(*body, {"involvedObject", "name"}), base::find_string(*body, {"message"}));
+}
 
-// Tells its objects once; everything sent to it succeeds and changes nothing.
-class StillServer : public link::Server {
-public:
-    StillServer(std::string_view yaml, Sent& sent) : sent_(sent) {
-        const auto documents = base::parse_yaml(yaml);
-        EXPECT_TRUE(documents);
-        for (const auto& document : *documents) {
-            objects_[std::string(base::find_string(document, {"kind"}))].push_back(
-                std::make_shared<const std::string>(base::to_text(document)));
-        }
-    }
-    void send(link::Request request, link::ReplyTo reply) override {
-        sent_.add(request);
-        // A revision that no feed ever tells: whoever wrote waits to see it.
-        reply(link::Reply{200, "{}", 1'000'000});
-    }
-    std::unique_ptr<link::Feed> follow(const link::Resource& resource, std::function<void()> notify) override {
-        static const std::map<std::string, std::string> kKinds{
-            {"nodes", "Node"}, {"pods", "Pod"}, {"priorityclasses", "PriorityClass"}, {"reservations", "Reservation"}};
-        auto feed = std::make_unique<Once>();
-        if (const auto kind = kKinds.find(resource.plural); kind != kKinds.end()) {
-            for (const auto& text : objects_[kind->second]) {
-                feed->events.push_back({link::FeedEvent::Type::Put, text, feed->events.size() + 1});
-            }
-        }
-        feed->events.push_back({link::FeedEvent::Type::Synced});
-        notify();
-        return feed;
-    }
-
-private:
-    struct Once : link::Feed {
-        std::vector<link::FeedEvent> events;
-        std::vector<link::FeedEvent> poll(size_t) override { return std::exchange(events, {}); }
-    };
-    Sent& sent_;
-    std::map<std::string, std::vector<std::shared_ptr<const std::string>>> objects_;
-};
+// The position of the first line that begins so, once there is one.
+size_t wait_for(Script& script, std::string_view beginning) {
+    return script.wait_for([&](const link::Request& request) { return line_of(request).starts_with(beginning); });
+}
 
 TEST(ReservationsRun, TellsWhatIsWrongAndShowsWhatIsHeld) {
-    Sent sent;
-    base::Metrics metrics;
-    ReservationsRun run(std::make_unique<StillServer>(R"(
+    const auto script = script_of(R"(
 kind: Node
 metadata: {name: n1, uid: u}
 status: {allocatable: {cpu: "4", memory: 8Gi, pods: "10"}}
@@ -121,14 +76,14 @@ metadata: {name: broken, uid: r2}
 spec:
   owners: [{labelSelector: {matchLabels: {app: web}}}]
   template: {spec: {tolerations: [{key: a, operator: Near}], containers: [{name: c}]}}
-)",
-                                                      sent),
-                        std::chrono::hours(24), base::system_clock(), metrics);
-    sent.wait_for("NodeTooFull held: node n1 holds {cpu: \"1500m\"} more than it has");
-    sent.wait_for(
-        "AnnotationIgnored marked: annotation \"scheduling.koordinator.sh/reservation-allocated\" means nothing");
-    sent.wait_for(
-        "Unreadable broken: Reservation \"broken\": spec.template.spec.tolerations[0].operator: must be one of");
+)");
+    base::Metrics metrics;
+    ReservationsRun run(script->server(), std::chrono::hours(24), base::system_clock(), metrics);
+    wait_for(*script, "NodeTooFull held: node n1 holds {cpu: \"1500m\"} more than it has");
+    wait_for(*script,
+             "AnnotationIgnored marked: annotation \"scheduling.koordinator.sh/reservation-allocated\" means nothing");
+    wait_for(*script,
+             "Unreadable broken: Reservation \"broken\": spec.template.spec.tolerations[0].operator: must be one of");
     const std::string shown = metrics.text();
     for (const auto* line :
          {"scheduler_reservation_status_phase{name=\"held\",phase=\"Available\"} 1\n",
@@ -140,9 +95,7 @@ spec:
 // No API server resolves the class of a template; until its class is there a reservation must not be taken for the
 // most important one.
 TEST(SchedulerRun, ResolvesThePriorityClassOfATemplate) {
-    Sent sent;
-    base::Metrics metrics;
-    SchedulerRun run(std::make_unique<StillServer>(R"(
+    const auto script = script_of(R"(
 kind: Node
 metadata: {name: n1, uid: u}
 status: {allocatable: {cpu: "4", memory: 8Gi, pods: "10"}}
@@ -170,12 +123,13 @@ spec:
   template:
     spec:
       {schedulerName: berth, priorityClassName: nobody, containers: [{name: c, resources: {requests: {cpu: "1"}}}]}
-)",
-                                                   sent),
-                     {{"berth", sched::default_profile()}}, base::system_clock(), metrics, {}, ExtendersRun{});
-    sent.wait_for("FailedScheduling unknown: no PriorityClass with name nobody was found");
-    const size_t placed = sent.wait_for("PATCH /apis/scheduling.koordinator.sh/v1alpha1/reservations/low/status");
-    EXPECT_LT(sent.wait_for("POST /api/v1/namespaces/default/pods/ordinary/binding"), placed);
+)");
+    base::Metrics metrics;
+    SchedulerRun run(script->server(), {{"berth", sched::default_profile()}}, base::system_clock(), metrics, {},
+                     ExtendersRun{});
+    wait_for(*script, "FailedScheduling unknown: no PriorityClass with name nobody was found");
+    const size_t placed = wait_for(*script, "PATCH /apis/scheduling.koordinator.sh/v1alpha1/reservations/low/status");
+    EXPECT_LT(wait_for(*script, "POST /api/v1/namespaces/default/pods/ordinary/binding"), placed);
 }
 
 }  // namespace

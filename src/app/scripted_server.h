@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -24,6 +26,8 @@ public:
     link::Request take(const std::string& method, const std::string& path, link::Reply answer);
     // Waits until so many requests have come in all; nobody has answered them.
     void wait_for_requests(size_t count);
+    // Waits for a request, and says the how manieth it was.
+    size_t wait_for(const std::function<bool(const link::Request&)>& wanted);
     // Waits until the feeds have been polled so often again.
     void wait_for_polls(size_t more);
     // These, and those that come.
@@ -44,8 +48,8 @@ private:
     std::condition_variable changed_;
     std::map<std::string, std::vector<std::string>> objects_;
     std::vector<Sent> open_;
+    std::vector<link::Request> all_;
     std::optional<link::Reply> answer_;
-    size_t came_ = 0;
     size_t polls_ = 0;
 };
 
@@ -88,7 +92,7 @@ inline std::unique_ptr<link::Server> Script::server() {
 
 inline void Script::send(link::Request request, link::ReplyTo reply) {
     std::unique_lock lock(mutex_);
-    ++came_;
+    all_.push_back(request);
     if (!answer_) {
         open_.push_back({std::move(request), std::move(reply)});
         return changed_.notify_all();
@@ -124,7 +128,14 @@ inline link::Request Script::take(const std::string& method, const std::string& 
 
 inline void Script::wait_for_requests(size_t count) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return came_ >= count; });
+    changed_.wait(lock, [&] { return all_.size() >= count; });
+}
+
+inline size_t Script::wait_for(const std::function<bool(const link::Request&)>& wanted) {
+    std::unique_lock lock(mutex_);
+    auto found = all_.end();
+    changed_.wait(lock, [&] { return (found = std::find_if(all_.begin(), all_.end(), wanted)) != all_.end(); });
+    return static_cast<size_t>(found - all_.begin());
 }
 
 inline void Script::wait_for_polls(size_t more) {
@@ -142,7 +153,7 @@ inline void Script::answer_all(const link::Reply& answer) {
 
 inline size_t Script::requests() {
     const std::lock_guard lock(mutex_);
-    return came_;
+    return all_.size();
 }
 
 }  // namespace berth::app

@@ -12,6 +12,7 @@
 #include <map>
 
 #include "link/http_wire.h"
+#include "link/wire_test.h"
 
 namespace berth::link {
 namespace {
@@ -164,7 +165,7 @@ private:
     int32_t reset_ = 0;
 };
 
-class Http2 : public testing::Test {
+class Http2 : public WireTest {
 protected:
     Http2() : listener_(::socket(AF_INET, SOCK_STREAM, 0)) {
         sockaddr_in address{};
@@ -192,27 +193,8 @@ protected:
     int accept() const { return ::accept(listener_, nullptr, nullptr); }
     std::unique_ptr<Http2Peer> peer() { return std::make_unique<Http2Peer>(accept(), context_.get()); }
 
-    std::future<WireResult> call(WireRequest request, base::Duration most = 20s) {
-        auto promise = std::make_shared<std::promise<WireResult>>();
-        wire_->loop().post([this, request = std::move(request), most, promise] {
-            wire_->call(request, most, [promise](WireResult result) { promise->set_value(std::move(result)); });
-        });
-        return promise->get_future();
-    }
-    static WireAnswer answer(std::future<WireResult> result) {
-        const auto got = result.get();
-        if (const auto* trouble = std::get_if<WireTrouble>(&got)) ADD_FAILURE() << trouble->what;
-        return std::holds_alternative<WireAnswer>(got) ? std::get<WireAnswer>(got) : WireAnswer{};
-    }
-    static WireTrouble trouble(std::future<WireResult> result) {
-        const auto got = result.get();
-        if (std::holds_alternative<WireAnswer>(got)) ADD_FAILURE() << std::get<WireAnswer>(got).code;
-        return std::holds_alternative<WireTrouble>(got) ? std::get<WireTrouble>(got) : WireTrouble{};
-    }
-
     SslContext context_ = server_context(true);
     int listener_;
-    std::unique_ptr<Wire> wire_;
 };
 
 TEST_F(Http2, ManyRequestsShareAConnection) {

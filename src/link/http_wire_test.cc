@@ -12,6 +12,8 @@
 #include <future>
 #include <thread>
 
+#include "link/wire_test.h"
+
 namespace berth::link {
 namespace {
 
@@ -78,7 +80,7 @@ private:
     int fd_;
 };
 
-class HttpWire : public testing::Test {
+class HttpWire : public WireTest {
 protected:
     HttpWire() {
         char name[] = "/tmp/berth-wire-XXXXXX";
@@ -96,24 +98,6 @@ protected:
     }
     void write(const std::string& name, const std::string& text) { std::ofstream(folder_ + "/" + name) << text; }
 
-    std::future<WireResult> call(WireRequest request, base::Duration most = 20s) {
-        auto promise = std::make_shared<std::promise<WireResult>>();
-        wire_->loop().post([this, request = std::move(request), most, promise] {
-            wire_->call(request, most, [promise](WireResult result) { promise->set_value(std::move(result)); });
-        });
-        return promise->get_future();
-    }
-    static WireAnswer answer(std::future<WireResult> result) {
-        const auto got = result.get();
-        if (const auto* trouble = std::get_if<WireTrouble>(&got)) ADD_FAILURE() << trouble->what;
-        return std::holds_alternative<WireAnswer>(got) ? std::get<WireAnswer>(got) : WireAnswer{};
-    }
-    static WireTrouble trouble(std::future<WireResult> result) {
-        const auto got = result.get();
-        if (std::holds_alternative<WireAnswer>(got)) ADD_FAILURE() << std::get<WireAnswer>(got).code;
-        return std::holds_alternative<WireTrouble>(got) ? std::get<WireTrouble>(got) : WireTrouble{};
-    }
-
     // Runs it on the loop's thread, and waits.
     void on_loop(const std::function<void()>& task) {
         std::promise<void> done;
@@ -126,7 +110,6 @@ protected:
 
     Listener listener_;
     std::string folder_;
-    std::unique_ptr<Wire> wire_;
 };
 
 TEST_F(HttpWire, KeepsAConnectionForTheNextRequest) {

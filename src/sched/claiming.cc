@@ -16,8 +16,8 @@ std::vector<ClaimReservation> claims_for(const model::Pod& pod, const std::vecto
     std::vector<ClaimReservation> out;
     for (const auto& charge : charges) {
         const auto& object = *ledger.reservation(charge.reservation).object;
-        // Whoever stands there is this pod: others would have been refused.
-        if (!object.allocate_once || !object.current_owners.empty()) continue;
+        // Also when it stands there already: its release may be under way, and then this is refused.
+        if (!object.allocate_once) continue;
         out.push_back(claim_on(object, pod.meta.uid, {{pod.meta.ns, pod.meta.name, pod.meta.uid}}));
     }
     return out;

@@ -78,13 +78,22 @@ TEST_F(ClaimingTest, AClaimThatACrashLeftIsReleasedAndTakenAgain) {
     step();
     const Lines lines = told();
     ASSERT_EQ(lines.size(), 2u);
-    EXPECT_EQ(lines[0], "release r");
-    EXPECT_EQ(lines[1].substr(0, 9), "refuse w1");
+    EXPECT_EQ(lines[0].substr(0, 9), "refuse w1");
+    EXPECT_EQ(lines[1], "release r");
     done();
     EXPECT_EQ(owners(), std::vector<model::PodRef>{});
     later(std::chrono::seconds(20));
     step();
     EXPECT_EQ(told(), Lines{"claim r for w1"});
+}
+
+TEST_F(ClaimingTest, WhoeverClaimedBeforeACrashClaimsAgain) {
+    reserve({{"default", "w1", "w1"}});
+    pending("w1", 4000, 0);
+    step();
+    EXPECT_EQ(told(), Lines{"claim r for w1"}) << "it is not released meanwhile";
+    done();
+    EXPECT_EQ(told(), Lines{"bind w1 to n1"});
 }
 
 TEST_F(ClaimingTest, AClaimOfABoundPodStays) {

@@ -168,7 +168,6 @@ std::vector<Plan> Scheduler::step(base::Instant now, base::Time wall, size_t mos
     std::vector<Plan> plans;
     judge_rooms(now, plans);
     settle_volumes(now, plans);
-    release_claims(plans);
     std::erase_if(reads_, [&](const auto& read) {
         if (read.first > now) return false;
         plans.emplace_back(read.second);
@@ -179,6 +178,7 @@ std::vector<Plan> Scheduler::step(base::Instant now, base::Time wall, size_t mos
         if (!key) break;
         decide_one(*key, now, wall, plans);
     }
+    release_claims(plans);  // last: whoever claimed before a crash may just have been given the same again
     return plans;
 }
 
