@@ -68,16 +68,16 @@ Status match_kind(const model::Kind& kind, Json& object) {
 
 }  // namespace
 
-Result<Decoded> check_object(const Call& call, const model::Kind& kind, Json object) {
+Result<Decoded> check_object(const Call& call, const model::Kind& kind, Json object, const JsonObject* only) {
     if (auto matched = match_kind(kind, object); !matched) return matched.error();
     Decoded out{std::move(object)};
     if (kind.type != nullptr) {
-        auto complaints = TRY(model::check_fields(out.object, *kind.type));
+        auto complaints = TRY(model::check_fields(out.object, *kind.type, only));
         if (!complaints.empty() && call.options.validation == FieldValidation::Strict) {
             return model::strict_error(complaints);
         }
         if (call.options.validation == FieldValidation::Warn) out.warnings = std::move(complaints);
-        model::apply_defaults(out.object, kind);
+        model::apply_defaults(out.object, kind, only);
     }
     out.object = model::to_stored(kind, std::move(out.object));
     return out;

@@ -7,6 +7,10 @@
 
 namespace berth::api {
 
+const JsonObject* Patch::touched(const model::Kind& kind) const {
+    return form == Form::Json || !kind.stored_kind.empty() ? nullptr : &document.get_object();
+}
+
 Status Patch::apply(Json& object, const model::Kind& kind) const {
     switch (form) {
         case Form::Json:
@@ -28,13 +32,13 @@ Status Patch::apply(Json& object, const model::Kind& kind) const {
 Result<Patch> parse_patch(const Body& body) {
     const auto media = parse_media_types(body.content_type);
     const std::string type = media.empty() ? "" : media.front().type;
-    Patch out;
+    auto form = Patch::Form::Merge;
     if (type == "application/json-patch+json")
-        out.form = Patch::Form::Json;
+        form = Patch::Form::Json;
     else if (type == "application/merge-patch+json")
-        out.form = Patch::Form::Merge;
+        form = Patch::Form::Merge;
     else if (type == "application/strategic-merge-patch+json")
-        out.form = Patch::Form::Strategic;
+        form = Patch::Form::Strategic;
     else if (type == "application/apply-patch+yaml" || type == "application/apply-patch+cbor") {
         return unsupported_media(
             "server-side apply is not served yet; use kubectl apply without --server-side, or one of: "
@@ -47,12 +51,11 @@ Result<Patch> parse_patch(const Body& body) {
     }
     auto document = base::parse_json(body.bytes);
     if (!document) return base::bad_request(fmt::format("error decoding patch: {}", document.error().message));
-    const bool fits = out.form == Patch::Form::Json ? document->is_array() : document->is_object();
+    const bool fits = form == Patch::Form::Json ? document->is_array() : document->is_object();
     if (!fits)
         return base::bad_request(
             "error decoding patch: a JSON patch is a list of operations, the other forms are an object");
-    out.document = std::move(*document);
-    return out;
+    return Patch{form, std::move(*document)};
 }
 
 }  // namespace berth::api

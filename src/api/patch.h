@@ -11,6 +11,8 @@ struct Patch {
     Form form = Form::Merge;
     Json document;
 
+    // The members that it may change of a stored object of this kind; null: all.
+    const JsonObject* touched(const model::Kind& kind) const;
     // Changes the object; 415 when the kind does not take this form.
     Status apply(Json& object, const model::Kind& kind) const;
 };

@@ -114,7 +114,7 @@ Result<Draft> patch(Desk& desk, const Call& call, const store::RecordPtr& head, 
     base::object_at(stored, {"metadata"})["resourceVersion"] = std::to_string(head->revision);
     Json object = model::from_stored(*call.kind, std::move(stored));
     if (auto changed = change.apply(object, *call.kind); !changed) return changed.error();
-    Decoded decoded = TRY(check_object(call, *call.kind, std::move(object)));
+    Decoded decoded = TRY(check_object(call, *call.kind, std::move(object), change.touched(*call.kind)));
     if (auto matched = match_url(call, decoded.object); !matched) return matched.error();
     return replace(desk, call, head, before, std::move(decoded.object), std::move(decoded.warnings));
 }

@@ -1,6 +1,6 @@
 #include "app/bind_guard.h"
 
-#include "base/json_view.h"
+#include "app/decoded.h"
 #include "model/node.h"
 #include "sched/decide.h"
 
@@ -11,8 +11,7 @@ constexpr std::string_view kReservations = "scheduling.koordinator.sh/reservatio
 
 template <class Read>
 auto decode(const store::Record& record, Read read) -> decltype(read(JsonView())) {
-    thread_local base::JsonParser parser;  // its buffers are large
-    const JsonView view = TRY(parser.parse(*record.bytes));
+    const JsonView view = TRY(parse_here(*record.bytes));
     auto object = read(view);
     if (object) object->meta.revision = record.revision;
     return object;
@@ -54,7 +53,7 @@ BindGuard::Object BindGuard::read(const store::Event& event) {
     const auto& record = *event.record;
     if (event.type == store::Event::Type::Deleted) return {};
     if (record.key.kind == "pods" && mentions_node(record)) {
-        if (auto pod = decode(record, model::read_pod)) return std::make_shared<const model::Pod>(std::move(*pod));
+        if (auto pod = decode_pod(*record.bytes, record.revision, &event.memo)) return std::move(*pod);
     } else if (record.key.kind == "nodes") {
         if (auto node = decode(record, model::read_node)) return std::make_shared<const model::Node>(std::move(*node));
     } else if (record.key.kind == kReservations) {

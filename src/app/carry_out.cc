@@ -33,15 +33,22 @@ Json nominated_value(const std::string& node) {
 }
 
 link::Request request(const sched::BindPod& bind, base::Time) {
-    JsonObject annotations;
-    for (const auto& [key, value] : bind.annotations) annotations[key] = value;
-    JsonObject meta{{"name", bind.name}, {"namespace", bind.ns}, {"uid", bind.uid}};
-    if (!annotations.empty()) meta["annotations"] = annotations;
-    const Json body(JsonObject{{"kind", "Binding"},
-                               {"apiVersion", "v1"},
-                               {"metadata", meta},
-                               {"target", JsonObject{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", bind.node}}}});
-    return {"POST", pod_path(bind.ns, bind.name) + "/binding", base::to_text(body)};
+    std::string body = R"({"kind":"Binding","apiVersion":"v1","target":{"apiVersion":"v1","kind":"Node","name":)";
+    const auto member = [&](std::string_view before, std::string_view value) {
+        body += before;
+        base::append_quoted(value, body);
+    };
+    base::append_quoted(bind.node, body);
+    member(R"(},"metadata":{"name":)", bind.name);
+    member(R"(,"namespace":)", bind.ns);
+    member(R"(,"uid":)", bind.uid);
+    std::string_view before = R"(,"annotations":{)";
+    for (const auto& [key, value] : bind.annotations) {
+        member(std::exchange(before, ","), key);
+        member(":", value);
+    }
+    body += bind.annotations.empty() ? "}}" : "}}}";
+    return {"POST", pod_path(bind.ns, bind.name) + "/binding", std::move(body)};
 }
 
 link::Request request(const sched::RefusePod& refuse, base::Time now) {

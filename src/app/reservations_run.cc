@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "app/carry_out.h"
+#include "app/decoded.h"
 #include "app/reservation_metrics.h"
 #include "base/json.h"
-#include "base/json_view.h"
 #include "base/log.h"
 #include "base/thread.h"
 #include "control/reservations.h"
@@ -95,9 +95,12 @@ bool ReservationsRun::turn() {
 
 void ReservationsRun::apply(const std::string& kind, const link::FeedEvent& event) {
     const bool gone = event.type == link::FeedEvent::Type::Gone;
-    if (kind == "Pod" && !gone && !says_something(*event.text)) return;
-    thread_local base::JsonParser parser;  // its buffers are large
-    const auto view = parser.parse(*event.text);
+    if (kind == "Pod" && !gone) {
+        if (!says_something(*event.text)) return;
+        // One that cannot be read is tried again below, where it is told why.
+        if (const auto pod = decode_pod(event)) return put(**pod);
+    }
+    const auto view = parse_here(*event.text);
     if (!view) return base::log_error("Unreadable object", {{"error", view.error()}});
     const auto use = [&](auto read, auto put, auto remove) {
         std::string trouble;
@@ -117,11 +120,7 @@ void ReservationsRun::apply(const std::string& kind, const link::FeedEvent& even
             [&](const model::Meta& meta) { ledger_.remove_node(meta.name); });
     } else if (kind == "Pod") {
         use(
-            model::read_pod,
-            [&](const model::Pod& pod) {
-                for (const auto& said : control::judge_unbound(pod)) tell(said);
-                ledger_.put(pod);
-            },
+            model::read_pod, [&](const model::Pod& pod) { put(pod); },
             [&](const model::Meta& meta) { ledger_.remove_pod(meta.uid); });
     } else {
         use(
@@ -131,6 +130,11 @@ void ReservationsRun::apply(const std::string& kind, const link::FeedEvent& even
             },
             [&](const model::Meta& meta) { ledger_.remove_reservation(meta.uid); });
     }
+}
+
+void ReservationsRun::put(const model::Pod& pod) {
+    for (const auto& said : control::judge_unbound(pod)) tell(said);
+    ledger_.put(pod);
 }
 
 void ReservationsRun::reconcile() {

@@ -40,6 +40,7 @@ private:
     void run();
     bool turn();
     void apply(const std::string& kind, const link::FeedEvent& event);
+    void put(const model::Pod& pod);
     void reconcile();
     void judge_nodes();
     void carry_out(const control::Writes& writes);

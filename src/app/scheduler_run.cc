@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "app/carry_out.h"
-#include "base/json_view.h"
+#include "app/decoded.h"
 #include "base/log.h"
 #include "base/thread.h"
 #include "model/node.h"
@@ -114,8 +114,13 @@ bool SchedulerRun::decide() {
 void SchedulerRun::apply(const std::string& kind, const link::FeedEvent& event) {
     const auto now = clock_.now();
     const bool gone = event.type == link::FeedEvent::Type::Gone;
-    thread_local base::JsonParser parser;  // its buffers are large
-    const auto view = parser.parse(*event.text);
+    if (kind == "Pod" && !gone) {
+        const auto pod = decode_pod(event);
+        if (!pod) return base::log_error("Unreadable object", {{"error", pod.error()}});
+        if (!extenders_.empty()) keep_document(kind, (*pod)->meta, event);
+        return scheduler_.put(**pod, now);
+    }
+    const auto view = parse_here(*event.text);
     if (!view) return base::log_error("Unreadable object", {{"error", view.error()}});
     const auto use = [&](auto read, auto put, auto remove) {
         if (gone) return remove(meta_of(*view));
@@ -131,11 +136,7 @@ void SchedulerRun::apply(const std::string& kind, const link::FeedEvent& event) 
             [&](model::Node node) { scheduler_.put(std::make_shared<const model::Node>(std::move(node)), now); },
             [&](const model::Meta& meta) { scheduler_.remove_node(meta.name, now); });
     }
-    if (kind == "Pod") {
-        return use(
-            model::read_pod, [&](model::Pod pod) { scheduler_.put(std::move(pod), now); },
-            [&](const model::Meta& meta) { scheduler_.remove_pod(meta.uid, now); });
-    }
+    if (kind == "Pod") return scheduler_.remove_pod(meta_of(*view).uid, now);
     if (kind == "Reservation") return apply_reservation(*view, event);
     if (kind == "PriorityClass") return apply_class(*view, event);
     apply_supporting(kind, *view, event);

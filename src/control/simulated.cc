@@ -79,17 +79,24 @@ public:
         const auto node = objects.find("nodes", "", pod->node);
         if (!node || node->meta.annotations.get(kSimulatedNode) != "true") return {};
         if (pod->meta.deleted) return leave(*pod, now);
-        if (pod->phase == "Pending" || pod->phase.empty()) return {{run(*pod, *node, now)}};
+        if (pod->phase == "Pending" || pod->phase.empty()) return one(run(*pod, *node, now));
         if (pod->phase == "Running") return end(*pod, now);
         return {};
     }
 
 private:
+    // A list in braces would be copied.
+    static Outcome one(Action action) {
+        Outcome outcome;
+        outcome.actions.push_back(std::move(action));
+        return outcome;
+    }
+
     static Outcome leave(const Object& pod, base::Time now) {
         if (*pod.meta.deleted > now && !is_terminal(pod)) return {{}, pod.meta.deleted};
         auto action = delete_object("pods", pod.meta.ns, pod.meta.name, pod.meta.uid);
         action.body.as_object()["gracePeriodSeconds"] = 0;
-        return {{std::move(action)}};
+        return one(std::move(action));
     }
 
     static Action run(const Object& pod, const Object& node, base::Time now) {

@@ -260,7 +260,7 @@ private:
             stream.async_read_some(asio::buffer(in_), [self = self()](error_code ec, size_t n) {
                 if (self->phase_ != Phase::Open) return;
                 if (ec) return self->at_end(ec);
-                self->take(n);
+                self->take(n + self->transport_->read_on(self->in_.data() + n, self->in_.size() - n));
             });
         });
     }

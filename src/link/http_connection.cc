@@ -109,6 +109,8 @@ private:
                 if (self->phase_ != Phase::Head && self->phase_ != Phase::Body) return;
                 if (ec) return self->at_end(ec);
                 self->buffer_.commit(n);
+                const auto room = self->buffer_.prepare(kReadBlock);
+                self->buffer_.commit(self->transport_->read_on(room.data(), room.size()));
                 self->since_ = steady_clock::now();
                 self->parse();
             });

@@ -1,6 +1,7 @@
 #include "link/http_transport.h"
 
 #include <netinet/tcp.h>
+#include <openssl/err.h>
 #include <openssl/ssl.h>
 
 #include <boost/asio/connect.hpp>
@@ -73,6 +74,17 @@ bool HttpTransport::http2() {
     unsigned size = 0;
     SSL_get0_alpn_selected(tls_->native_handle(), &chosen, &size);
     return size == 2 && chosen[0] == 'h' && chosen[1] == '2';
+}
+
+size_t HttpTransport::read_on(void* to, size_t room) {
+    size_t taken = 0;
+    size_t record = 0;
+    while (tls_ && taken < room &&
+           SSL_read_ex(tls_->native_handle(), static_cast<char*>(to) + taken, room - taken, &record) == 1) {
+        taken += record;
+    }
+    ERR_clear_error();
+    return taken;
 }
 
 void HttpTransport::close() {

@@ -40,6 +40,9 @@ public:
     bool http2();
     void close();
     Socket& socket() { return socket_; }
+    // After a read: what has been received besides, as far as there is room, without asking the socket. A read gives
+    // one TLS record at a time, and servers write many small ones. What fails here fails at the next read.
+    size_t read_on(void* to, size_t room);
 
     template <class F>
     void with_stream(F f) {

@@ -15,6 +15,7 @@
 #include "base/thread.h"
 #include "link/http2_connection.h"
 #include "link/http_connection.h"
+#include "link/rest.h"
 
 namespace berth::link {
 namespace {
@@ -23,7 +24,6 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 using std::chrono::steady_clock;
 
-constexpr auto kRest = std::chrono::milliseconds(10);
 constexpr auto kSweep = std::chrono::milliseconds(250);
 // Shorter than servers keep idle connections, so that a request rarely meets one that is just being closed.
 constexpr auto kKeepIdle = std::chrono::seconds(30);
@@ -187,13 +187,11 @@ private:
         std::weak_ptr<HttpConnection> connection_;
     };
 
-    // Whoever was woken rests before it waits again, so that under load many messages share a wake-up, which costs more
-    // than any of them.
     void run() {
         while (io_.run_one() > 0) {
             const auto woken = steady_clock::now();
             io_.poll();
-            std::this_thread::sleep_until(woken + kRest);
+            std::this_thread::sleep_for(rest_after(steady_clock::now() - woken));
         }
     }
 

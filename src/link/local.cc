@@ -23,7 +23,8 @@ public:
             const bool gone = event->type == store::Event::Type::Deleted;
             known_.erase(event->record);
             if (!gone) known_.insert(event->record);
-            out.push_back({gone ? FeedEvent::Type::Gone : FeedEvent::Type::Put, record.bytes, record.revision});
+            out.push_back({gone ? FeedEvent::Type::Gone : FeedEvent::Type::Put, record.bytes, record.revision,
+                           std::shared_ptr<const base::Memo>(event, &event->memo)});
         }
         return out;
     }

@@ -11,6 +11,7 @@ namespace berth::link {
 namespace {
 
 constexpr size_t kMostKnown = 4096;
+constexpr size_t kLongestMessage = 1024;
 constexpr double kBurst = 25;
 constexpr double kSecondsPerToken = 300;
 
@@ -47,33 +48,32 @@ void Recorder::tell(const Subject& subject, std::string_view type, std::string_v
     }
     const std::string ns = subject.ns.empty() ? "default" : subject.ns;
     const std::string name = fmt::format("{}.{:x}{:04x}", subject.name, now.nanos, serial_++ & 0xffff);
-    const Json event(JsonObject{
-        {"kind", "Event"},
-        {"apiVersion", "v1"},
-        {"metadata", JsonObject{{"name", name}, {"namespace", ns}}},
-        {"involvedObject", JsonObject{{"kind", subject.kind},
-                                      {"namespace", subject.ns},
-                                      {"name", subject.name},
-                                      {"uid", subject.uid},
-                                      {"apiVersion", subject.api_version}}},
-        {"reason", reason},
-        {"message", message.substr(0, 1024)},
-        {"source", JsonObject{{"component", component_}}},
-        {"firstTimestamp", when},
-        {"lastTimestamp", when},
-        {"count", 1},
-        {"type", type},
-        {"eventTime", nullptr},
-        {"reportingComponent", component_},
-        {"reportingInstance", ""},
-    });
+    std::string event = fmt::format(
+        R"({{"kind":"Event","apiVersion":"v1","count":1,"type":"{}","eventTime":null,"firstTimestamp":"{}","lastTimestamp":"{}")",
+        type, when, when);
+    const auto member = [&](std::string_view before, std::string_view value) {
+        event += before;
+        base::append_quoted(value, event);
+    };
+    member(R"(,"metadata":{"name":)", name);
+    member(R"(,"namespace":)", ns);
+    member(R"(},"involvedObject":{"kind":)", subject.kind);
+    member(R"(,"namespace":)", subject.ns);
+    member(R"(,"name":)", subject.name);
+    member(R"(,"uid":)", subject.uid);
+    member(R"(,"apiVersion":)", subject.api_version);
+    member(R"(},"reason":)", reason);
+    member(R"(,"message":)", message.substr(0, kLongestMessage));
+    member(R"(,"reportingInstance":"","reportingComponent":)", component_);
+    member(R"(,"source":{"component":)", component_);
+    event += "}}";
     ages_.push_front(key);
     known_.emplace(key, Known{name, ns, 1, ages_.begin()});
     if (known_.size() > kMostKnown) {
         known_.erase(ages_.back());
         ages_.pop_back();
     }
-    server_.send({.method = "POST", .path = events_path(ns), .body = base::to_text(event), .urgency = Urgency::Low},
+    server_.send({.method = "POST", .path = events_path(ns), .body = std::move(event), .urgency = Urgency::Low},
                  [](Result<Reply>) {});
 }
 

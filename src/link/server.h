@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/memo.h"
 #include "base/result.h"
 
 // The doors to an API server, embedded or remote. Everything above sees objects as JSON texts and answers as codes.
@@ -49,6 +50,7 @@ struct FeedEvent {
     Type type = Type::Put;
     std::shared_ptr<const std::string> text = {};
     uint64_t revision = 0;
+    std::shared_ptr<const base::Memo> memo = {};  // of `text`; null: nobody else reads it
 };
 
 // List and watch of one resource, kept up over closed connections, 410 and restarts; what vanished meanwhile comes as

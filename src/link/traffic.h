@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "link/bell.h"
+#include "link/rest.h"
 #include "link/server.h"
 
 namespace berth::link {
@@ -81,11 +82,11 @@ public:
     }
     size_t under_way() const { return under_way_; }
 
-    // Until something came, or for at most that long. Whoever was woken rests first, so that under load many messages
-    // share a wake-up, which costs more than any of them.
+    // Until something came, or for at most that long. Whoever was woken rests first; see rest.h.
     void wait(base::Duration most) {
-        const auto end = std::chrono::steady_clock::now() + most;
-        std::this_thread::sleep_until(std::min(woken_ + kRest, end));
+        const auto now = std::chrono::steady_clock::now();
+        const auto end = now + most;
+        std::this_thread::sleep_until(std::min(now + rest_after(now - woken_), end));
         bell_.wait(end - std::chrono::steady_clock::now());
         woken_ = std::chrono::steady_clock::now();
     }
@@ -100,7 +101,6 @@ public:
 
 private:
     static constexpr size_t kEventsPerPoll = 2048;
-    static constexpr auto kRest = std::chrono::milliseconds(10);
     struct Followed {
         std::string name;
         std::unique_ptr<Feed> feed;

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/memo.h"
+
 // The values of the store: what is kept, what is asked for, what is told. All of them are immutable once shared.
 namespace berth::store {
 
@@ -79,6 +81,7 @@ struct Event {
     Type type = Type::Added;
     RecordPtr record;
     RecordPtr previous;
+    base::Memo memo = {};  // of what `record` says
 };
 using EventPtr = std::shared_ptr<const Event>;
 

@@ -1,9 +1,11 @@
 #include "store/sqlite_log.h"
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/thread.h"
@@ -16,6 +18,10 @@ namespace {
 constexpr size_t kBatchEntries = 1024;
 constexpr size_t kBatchBytes = 4 << 20;
 constexpr size_t kForgetRows = 256;
+// Under load a commit waits for as many as came together last time, so that they share its cost; but not for long, and
+// not for few.
+constexpr size_t kWorthWaiting = 8;
+constexpr auto kLongestGathering = std::chrono::milliseconds(2);
 
 class SqliteLog : public Log {
 public:
@@ -27,7 +33,7 @@ public:
     Status replay(const Replay&) override;
     void start(Sink& sink) override;
     void append(EntryPtr) override;
-    void kick() override { wake_.notify_one(); }
+    void kick() override;
     void close() override;
 
 private:
@@ -48,6 +54,7 @@ private:
     std::mutex mutex_;
     std::condition_variable wake_;
     std::deque<EntryPtr> queue_;
+    size_t wanted_ = 1;  // so many in the queue are worth waking for
     bool closing_ = false;
     std::thread thread_;
 };
@@ -78,6 +85,14 @@ void SqliteLog::append(EntryPtr entry) {
     queue_.push_back(std::move(entry));
 }
 
+void SqliteLog::kick() {
+    {
+        std::lock_guard lock(mutex_);
+        if (queue_.size() < wanted_) return;
+    }
+    wake_.notify_one();
+}
+
 void SqliteLog::close() {
     if (!thread_.joinable()) return;
     {
@@ -104,8 +119,13 @@ void SqliteLog::run() {
 
 // False: closing, and nothing is left. An empty batch: a quiet moment in which there is something to tidy.
 bool SqliteLog::wait(Batch& batch) {
-    batch.clear();
+    const size_t last = std::exchange(batch, {}).size();
     std::unique_lock lock(mutex_);
+    if (last >= kWorthWaiting) {
+        wanted_ = std::min(last, kBatchEntries);
+        wake_.wait_for(lock, kLongestGathering, [&] { return closing_ || queue_.size() >= wanted_; });
+        wanted_ = 1;
+    }
     wake_.wait(lock, [&] { return closing_ || !queue_.empty() || garbage_.too_much(); });
     size_t bytes = 0;
     while (!queue_.empty() && batch.size() < kBatchEntries && bytes < kBatchBytes) {

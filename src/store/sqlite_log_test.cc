@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -66,6 +67,23 @@ TEST(SqliteLog, KeepsObjectsRevisionAndHistoryAcrossRestarts) {
     EXPECT_EQ(*events[1]->record->bytes, "node");
     EXPECT_EQ(events[1]->record->revision, 4u);
     EXPECT_EQ(store->commit(create(pod("c"), "x"))->revision, 6u);
+}
+
+// A commit waits for as many as came with the last one; a lone writer after a crowd must not wait for ever.
+TEST(SqliteLog, ALoneWriteAfterManyIsNotKeptWaiting) {
+    TempDir dir;
+    auto store = open(dir.path());
+    std::atomic<int> done = 0;
+    for (int i = 0; i < 500; ++i) {
+        store->submit(create(pod(fmt::format("many-{}", i)), "{}"), [&](const Result<Commit>& result) {
+            EXPECT_TRUE(result);
+            ++done;
+        });
+    }
+    ASSERT_TRUE(store->commit(create(pod("lone"), "{}")));
+    EXPECT_EQ(done, 500);
+    ASSERT_TRUE(store->commit(create(pod("lone-too"), "{}")));
+    EXPECT_EQ(store->count("pods"), 502U);
 }
 
 TEST(SqliteLog, FilesAreForTheirOwnerOnly) {

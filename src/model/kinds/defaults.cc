@@ -95,11 +95,12 @@ public:
         }
     }
 
-    void apply(JsonObject& object, const Type& type) const {
+    void apply(JsonObject& object, const Type& type, const JsonObject* only = nullptr) const {
         if (const auto found = rules_.find(&type); found != rules_.end()) {
             for (const auto& rule : found->second) apply_rule(object, rule, type);
         }
         for (auto& member : object) {
+            if (only != nullptr && !only->contains(member.key())) continue;
             const Field* f = type.find(member.key());
             if (f == nullptr || f->keep_unknown) continue;
             if (f->form == Form::Struct && concerns(f->type)) {
@@ -175,8 +176,8 @@ const Defaults& defaults() {
 
 }  // namespace
 
-void apply_defaults(Json& object, const Kind& kind) {
-    if (kind.type != nullptr && object.is_object()) defaults().apply(object.get_object(), *kind.type);
+void apply_defaults(Json& object, const Kind& kind, const JsonObject* only) {
+    if (kind.type != nullptr && object.is_object()) defaults().apply(object.get_object(), *kind.type, only);
 }
 
 }  // namespace berth::model

@@ -72,8 +72,12 @@ class Checker {
 public:
     std::vector<std::string> complaints;
 
-    Status object(JsonObject& o, const Type& type, const Where& where, bool keep) {
+    Status object(JsonObject& o, const Type& type, const Where& where, bool keep, const JsonObject* only = nullptr) {
         for (auto it = o.begin(); it != o.end();) {
+            if (only != nullptr && !only->contains(it->key())) {
+                ++it;
+                continue;
+            }
             const Where here = where.member(it->key());
             const Field* f = type.find(it->key());
             if (f == nullptr) {
@@ -254,13 +258,13 @@ void fill_zeros(JsonObject& object, const Type& type) {
     }
 }
 
-Result<std::vector<std::string>> check_fields(Json& document, const Type& type) {
+Result<std::vector<std::string>> check_fields(Json& document, const Type& type, const JsonObject* only) {
     if (!document.is_object()) {
         return bad_request(fmt::format("json: cannot unmarshal {} into Go value of type {}", json_kind(document),
                                        type.name.substr(type.name.find('.') + 1)));
     }
     Checker checker;
-    TRY(checker.object(document.get_object(), type, {}, false));
+    TRY(checker.object(document.get_object(), type, {}, false, only));
     return std::move(checker.complaints);
 }
 

@@ -17,7 +17,9 @@ namespace berth::model {
 // A wrong JSON type or an unreadable value is BadRequest, in the words of Go's decoder. The result lists what strict
 // field validation complains about, e.g. `unknown field "spec.foo"`; whether that is an error, a warning or nothing is
 // the caller's choice.
-Result<std::vector<std::string>> check_fields(Json& document, const Type& type);
+//
+// `only`: of the document's own members just those that it has, too; the others are known to be fine.
+Result<std::vector<std::string>> check_fields(Json& document, const Type& type, const JsonObject* only = nullptr);
 
 // The error of fieldValidation=Strict: "strict decoding error: unknown field ..., unknown field ...".
 Error strict_error(const std::vector<std::string>& complaints);

@@ -29,6 +29,15 @@ TEST(Fields, UnknownOnesAreNamedAndPruned) {
               "strict decoding error: unknown field \"a\", unknown field \"b\"");
 }
 
+TEST(Fields, OnlyTheMembersThatChangedAreLookedAt) {
+    Json pod = parsed(R"({"spec":{"known":"fine"},"status":{"foo":1,"phase":"Running"}})");
+    const Json patch = parsed(R"({"status":{},"gone":null})");
+    const auto complaints = check_fields(pod, type_of("core.v1.Pod"), &patch.as_object());
+    ASSERT_TRUE(complaints.ok());
+    EXPECT_EQ(*complaints, std::vector<std::string>{"unknown field \"status.foo\""});
+    EXPECT_EQ(pod, parsed(R"({"metadata":{},"spec":{"known":"fine"},"status":{"phase":"Running"}})"));
+}
+
 TEST(Fields, WrongTypesAreRefusedInGosWords) {
     const std::pair<std::string_view, std::string_view> cases[] = {
         {R"({"spec":{"containers":"x"}})",
