@@ -17,13 +17,22 @@ public:
     template <class T, class Make>
     std::shared_ptr<const T> get(Make make) const {
         const std::lock_guard lock(mutex_);
-        if (!made_) made_ = make();
-        return std::static_pointer_cast<const T>(made_);
+        if (made_) return std::static_pointer_cast<const T>(made_);
+        std::shared_ptr<const T> made = make();
+        if (!closed_) made_ = made;
+        return made;
+    }
+    // Whoever still comes makes it for itself.
+    void close() const {
+        const std::lock_guard lock(mutex_);
+        made_ = nullptr;
+        closed_ = true;
     }
 
 private:
     mutable std::mutex mutex_;
     mutable std::shared_ptr<const void> made_;
+    mutable bool closed_ = false;
 };
 
 }  // namespace berth::base

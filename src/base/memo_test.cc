@@ -30,6 +30,9 @@ TEST(Memo, NothingIsNotKept) {
     const Memo memo;
     EXPECT_EQ(memo.get<int>([] { return std::shared_ptr<const int>(); }), nullptr);
     EXPECT_EQ(*memo.get<int>([] { return std::make_shared<const int>(1); }), 1);
+    memo.close();
+    EXPECT_EQ(*memo.get<int>([] { return std::make_shared<const int>(3); }), 3);
+    EXPECT_EQ(*memo.get<int>([] { return std::make_shared<const int>(4); }), 4);
     const Memo copy(memo);
     EXPECT_EQ(*copy.get<int>([] { return std::make_shared<const int>(2); }), 2);
 }

@@ -79,7 +79,7 @@ public:
         const auto node = objects.find("nodes", "", pod->node);
         if (!node || node->meta.annotations.get(kSimulatedNode) != "true") return {};
         if (pod->meta.deleted) return leave(*pod, now);
-        if (pod->phase == "Pending" || pod->phase.empty()) return one(run(*pod, *node, now));
+        if (pod->phase == "Pending" || pod->phase.empty()) return one(run(*pod, host_of(*node), now));
         if (pod->phase == "Running") return end(*pod, now);
         return {};
     }
@@ -99,16 +99,23 @@ private:
         return one(std::move(action));
     }
 
-    static Action run(const Object& pod, const Object& node, base::Time now) {
-        const std::string when = model::time_text(now);
-        const std::string address = address_of(pod.meta.uid);
-        std::string host;
-        if (const Json* addresses = base::find(node.document(), {"status", "addresses"});
-            addresses && addresses->is_array()) {
-            for (const auto& item : addresses->as_array()) {
-                if (base::find_string(item, {"type"}) == "InternalIP") host = base::find_string(item, {"address"});
+    static std::string host_of(const Object& node) {
+        const Json* addresses = base::find(node.document(), {"status", "addresses"});
+        if (!addresses || !addresses->is_array()) return {};
+        for (const auto& item : addresses->as_array()) {
+            if (base::find_string(item, {"type"}) == "InternalIP") {
+                return std::string(base::find_string(item, {"address"}));
             }
         }
+        return {};
+    }
+
+    static Action run(const Object& pod, const std::string& host, base::Time now) {
+        // Its next version is on its way, so the document is not worth keeping.
+        const base::JsonScope memory;
+        const Json document = base::parse_json(pod.text()).value();
+        const std::string when = model::time_text(now);
+        const std::string address = address_of(pod.meta.uid);
         const JsonObject state{{"running", JsonObject{{"startedAt", when}}}};
         return patch_status("pods", pod.meta.ns, pod.meta.name, pod.meta.uid,
                             {{"phase", "Running"},
@@ -117,8 +124,8 @@ private:
                              {"podIP", address},
                              {"podIPs", JsonArray{JsonObject{{"ip", address}}}},
                              {"startTime", when},
-                             {"conditions", conditions(pod.document(), true, "", when)},
-                             {"containerStatuses", container_statuses(pod.document(), "containers", state, true)}});
+                             {"conditions", conditions(document, true, "", when)},
+                             {"containerStatuses", container_statuses(document, "containers", state, true)}});
     }
 
     // Pods of Jobs have done their work after kJobRuns.

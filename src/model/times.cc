@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "base/int128.h"
 
@@ -127,6 +128,27 @@ Calendar calendar_of(Time time) {
             static_cast<int>(rest < 0 ? rest + kSecond : rest)};
 }
 
+// Zeros in front; a number that is too long stays whole.
+void append_number(std::string& out, int value, int digits) {
+    char text[12];
+    int at = sizeof(text);
+    for (; value > 0 || digits > 0; value /= 10, --digits) text[--at] = static_cast<char>('0' + value % 10);
+    out.append(text + at, sizeof(text) - static_cast<size_t>(at));
+}
+
+// Up to the seconds. By hand: an object that is written has half a dozen of them.
+std::string until_seconds(const Calendar& c) {
+    std::string out;
+    out.reserve(sizeof("2026-11-15T22:00:00.000000Z"));
+    append_number(out, c.year, 4);
+    for (const auto& [mark, value] :
+         {std::pair('-', c.month), {'-', c.day}, {'T', c.hour}, {':', c.minute}, {':', c.second}}) {
+        out += mark;
+        append_number(out, value, 2);
+    }
+    return out;
+}
+
 struct Unit {
     std::string_view name;
     int64_t nanos;
@@ -211,14 +233,14 @@ Result<Time> parse_time(std::string_view text) {
 }
 
 std::string time_text(Time time) {
-    const auto c = calendar_of(time);
-    return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", c.year, c.month, c.day, c.hour, c.minute, c.second);
+    return until_seconds(calendar_of(time)) + 'Z';
 }
 
 std::string micro_time_text(Time time) {
     const auto c = calendar_of(time);
-    return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z", c.year, c.month, c.day, c.hour, c.minute, c.second,
-                       c.nanos / 1000);
+    std::string out = until_seconds(c) + '.';
+    append_number(out, c.nanos / 1000, 6);
+    return out + 'Z';
 }
 
 Result<Duration> parse_duration(std::string_view text) {

@@ -5,6 +5,9 @@
 namespace berth::store {
 namespace {
 
+// Of so many events what they say stays decoded; who follows is seldom further behind.
+constexpr size_t kRemembered = 4096;
+
 // An event keeps alive the record that it replaced; what it wrote is alive anyway, or is the next event's to pay for.
 // The constant stands for the event, its place here, and a Record with its strings.
 size_t cost(const Event& event) {
@@ -22,6 +25,7 @@ size_t History::first_after(Revision revision) const {
 void History::push(EventPtr event, base::Instant now) {
     bytes_ += cost(*event);
     items_.push_back({std::move(event), now});
+    if (items_.size() > kRemembered) items_[items_.size() - 1 - kRemembered].event->memo.close();
 }
 
 void History::drop_oldest() {

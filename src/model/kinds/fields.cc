@@ -219,7 +219,7 @@ private:
         if (f.form == Form::Duration) TRY(parse_duration(written));
         if (f.form == Form::Bytes && !base::from_base64(written))
             return bad_request(fmt::format("illegal base64 data in {}", where.text()));
-        if (canonical && !keep) v = *canonical;
+        if (canonical && !keep && *canonical != written) v = *canonical;
         return {};
     }
 };

@@ -113,6 +113,7 @@ void finish(Type& type) {
     flatten(type, type.json);
     for (const auto* f : type.json) {
         if (printed_when_zero(*f)) type.sparse.push_back(f);
+        type.by_name.emplace(f->name, f);
     }
     std::sort(type.json.begin(), type.json.end(), [](auto* a, auto* b) { return a->name < b->name; });
 }
@@ -124,9 +125,8 @@ bool by_name(const std::unique_ptr<Type>& type, std::string_view name) {
 }  // namespace
 
 const Field* Type::find(std::string_view wanted) const {
-    const auto at = std::lower_bound(json.begin(), json.end(), wanted,
-                                     [](const Field* f, std::string_view w) { return f->name < w; });
-    return at != json.end() && (*at)->name == wanted ? *at : nullptr;
+    const auto at = by_name.find(wanted);
+    return at == by_name.end() ? nullptr : at->second;
 }
 
 const Field* Type::by_number(int wanted) const {

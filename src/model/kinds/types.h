@@ -1,5 +1,7 @@
 #pragma once
 
+#include <absl/container/flat_hash_map.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -64,6 +66,7 @@ struct Type {
     std::vector<Field> fields;         // as declared; an inlined member is one field
     std::vector<const Field*> json;    // members of the JSON object (inlined ones flattened), sorted by name
     std::vector<const Field*> sparse;  // those of json whose zero value Go prints: no omitempty, or a plain struct
+    absl::flat_hash_map<std::string_view, const Field*> by_name;  // of json
 
     const Field* find(std::string_view name) const;
     const Field* by_number(int number) const;
