@@ -7,9 +7,7 @@
 #include <map>
 
 #include "cli/measure.h"
-#include "sched/credit.h"
 #include "sched/decide.h"
-#include "sched/draw.h"
 #include "sched/fast/decider.h"
 #include "sched/preempt.h"
 
@@ -107,10 +105,9 @@ private:
             diagnosed_ += sched::diagnosis(verdict.strikes, ledger_).size();
             if (!workload_.preempts || !take_room(ask, verdict.strikes)) ++unplaced_;
         } else {
-            std::vector<ledger::Charge> charges;
-            if (decider_.credit()) charges = sched::charges_on(sched::ask_on(pod, ledger_, row), ledger_, row);
+            const auto charges = decider_.charges(pod, ledger_, row);
             unsupplied_ += charges.empty();
-            ledger_.assume(pod, row, std::move(charges));
+            ledger_.assume(pod, row, charges);
         }
         if (sampled) latencies_.add(system_clock().now() - start);
     }

@@ -206,7 +206,7 @@ void tell_bound(const World& world, const model::Pod& pod, Explanation& out) {
     }
     if (entry->row == ledger::kNoRow) out.summary += ", a node that does not exist";
     std::vector<std::string> from;
-    for (const auto& charge : entry->charges)
+    for (const auto& charge : entry->charges())
         from.push_back(world.ledger().reservation(charge.reservation).object->meta.name);
     if (!from.empty()) out.summary += fmt::format(", drawing from {}", fmt::join(from, ", "));
 }

@@ -28,11 +28,14 @@ public:
     }
 
     bool remembers(uint64_t since) const { return sequence_ - since <= kKept; }
-    // Calls f(row) for each change after `since`, oldest first; a row comes once for each of its changes.
+    // Calls f(row) for the changes after `since`, oldest first; changes of one row that follow each other come as one.
     // Only when remembers(since).
     template <class F>
     void replay(uint64_t since, F f) const {
-        for (uint64_t i = since; i < sequence_; ++i) f((*ring_)[i % kKept]);
+        for (uint64_t i = since; i < sequence_; ++i) {
+            const uint32_t row = (*ring_)[i % kKept];
+            if (i + 1 == sequence_ || (*ring_)[(i + 1) % kKept] != row) f(row);
+        }
     }
 
 private:

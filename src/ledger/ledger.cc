@@ -26,14 +26,14 @@ bool same_for_placement(const model::Node& a, const model::Node& b) {
 // What of the pod's request no reservation pays for.
 Resources uncharged(const PodEntry& pod) {
     Resources rest = pod.spec->requests;
-    for (const auto& charge : pod.charges) rest.subtract(charge.amount);
+    pod.each_charge([&](ReservationIndex, const Resources& amount) { rest.subtract(amount); });
     return rest;
 }
 
 // A reservation counts in the scores like a pod, less what its owners already count: cpu and memory.
 std::pair<int64_t, int64_t> scoring_of(const ReservationEntry& reservation, const Slab<PodEntry>& pods) {
-    int64_t cpu = reservation.object->spec->scoring_cpu_milli;
-    int64_t memory = reservation.object->spec->scoring_memory;
+    int64_t cpu = reservation.scoring_cpu;
+    int64_t memory = reservation.scoring_memory;
     for (const PodIndex owner : reservation.owners) {
         cpu = base::saturating_subtract(cpu, pods[owner].spec->scoring_cpu_milli);
         memory = base::saturating_subtract(memory, pods[owner].spec->scoring_memory);
@@ -42,6 +42,19 @@ std::pair<int64_t, int64_t> scoring_of(const ReservationEntry& reservation, cons
 }
 
 }  // namespace
+
+Charges PodEntry::charges() const {
+    Charges all;
+    each_charge([&](ReservationIndex reservation, const Resources& amount) { all.push_back({reservation, amount}); });
+    return all;
+}
+
+void PodEntry::set_charges(const Charges& charges) {
+    const bool whole = charges.size() == 1 && charges.front().amount == spec->requests;
+    payer = whole ? charges.front().reservation : kNone;
+    parts.clear();
+    if (!whole) parts.assign(charges.begin(), charges.end());
+}
 
 Ledger::Ledger() : terms_(std::make_unique<Terms>()) {}
 
@@ -104,15 +117,6 @@ Column& Ledger::column_for(ResourceId id) {
         }
     }
     return *column;
-}
-
-const Column* Ledger::column(ResourceId id) const {
-    return id.index < columns_.size() ? columns_[id.index].get() : nullptr;
-}
-
-int64_t Ledger::free(Row row, ResourceId id) const {
-    const Column* found = column(id);
-    return found ? found->allocatable[row] - found->used[row] : 0;
 }
 
 Row Ledger::row_of(std::string_view node_name) const {
@@ -205,14 +209,22 @@ void Ledger::change_scoring(Row row, int64_t cpu, int64_t memory) {
 }
 
 void Ledger::change_sums(const PodEntry& pod, int sign) {
-    pod.spec->requests.for_each([&](ResourceId id, int64_t amount) {
-        for (const auto& charge : pod.charges) amount = base::saturating_subtract(amount, charge.amount.get(id));
-        if (amount != 0) change_sum(pod.row, id, sign * amount);
-    });
+    if (pod.payer == kNone) {
+        pod.spec->requests.for_each([&](ResourceId id, int64_t amount) {
+            for (const auto& part : pod.parts) amount = base::saturating_subtract(amount, part.amount.get(id));
+            if (amount != 0) change_sum(pod.row, id, sign * amount);
+        });
+    }
     change_scoring(pod.row, sign * pod.spec->scoring_cpu_milli, sign * pod.spec->scoring_memory);
 }
 
-void Ledger::change_sums(const ReservationEntry& reservation, int sign) {
+void Ledger::score(ReservationEntry& reservation, int64_t cpu, int64_t memory) {
+    change_scoring(reservation.row, cpu - reservation.scored_cpu, memory - reservation.scored_memory);
+    reservation.scored_cpu = cpu;
+    reservation.scored_memory = memory;
+}
+
+void Ledger::change_sums(ReservationEntry& reservation, int sign) {
     const Resources& allocatable = reservation.allocatable;
     const Resources& charged = reservation.charged;
     allocatable.for_each([&](ResourceId id, int64_t amount) {
@@ -221,20 +233,18 @@ void Ledger::change_sums(const ReservationEntry& reservation, int sign) {
     charged.for_each([&](ResourceId id, int64_t amount) {
         if (!allocatable.has(id)) change_sum(reservation.row, id, sign * amount);
     });
-    const auto [cpu, memory] = scoring_of(reservation, pods_);
-    change_scoring(reservation.row, sign * cpu, sign * memory);
+    const auto [cpu, memory] = sign > 0 ? scoring_of(reservation, pods_) : std::pair<int64_t, int64_t>();
+    score(reservation, cpu, memory);
 }
 
 // Changes the reservation's owners by a pod. All that can change in the sums is what that pod requests.
 template <class F>
 void Ledger::recount(ReservationEntry& reservation, const PodEntry& pod, F change) {
     const auto held = [&](ResourceId id) {
-        const int64_t charged = reservation.charged.get(id);
-        return reservation.allocatable.has(id) ? std::max(reservation.allocatable.get(id), charged) : charged;
+        return std::max(reservation.allocatable.get(id, INT64_MIN), reservation.charged.get(id));
     };
     absl::InlinedVector<int64_t, 4> before;
     pod.spec->requests.for_each([&](ResourceId id, int64_t) { before.push_back(held(id)); });
-    const auto [cpu, memory] = scoring_of(reservation, pods_);
     change();
     size_t at = 0;
     pod.spec->requests.for_each([&](ResourceId id, int64_t) {
@@ -244,27 +254,27 @@ void Ledger::recount(ReservationEntry& reservation, const PodEntry& pod, F chang
         change_sum(reservation.row, id, -was);
         change_sum(reservation.row, id, is);
     });
-    const auto [cpu_after, memory_after] = scoring_of(reservation, pods_);
-    change_scoring(reservation.row, cpu_after - cpu, memory_after - memory);
+    const auto [cpu, memory] = scoring_of(reservation, pods_);
+    score(reservation, cpu, memory);
 }
 
-void Ledger::join(PodIndex index, const Charge& charge) {
-    ReservationEntry& reservation = reservations_[charge.reservation];
+void Ledger::join(PodIndex index, ReservationIndex to, const Resources& amount) {
+    ReservationEntry& reservation = reservations_[to];
     recount(reservation, pods_[index], [&] {
         reservation.owners.push_back(index);
-        reservation.charged.add(charge.amount);
+        reservation.charged.add(amount);
     });
-    file(charge.reservation);
-    show_near(charge.reservation);
+    file(to);
+    show_near(to);
 }
 
-void Ledger::part(PodIndex index, const Charge& charge) {
-    ReservationEntry& reservation = reservations_[charge.reservation];
+void Ledger::part(PodIndex index, ReservationIndex from) {
+    ReservationEntry& reservation = reservations_[from];
     recount(reservation, pods_[index], [&] {
         erase_value(reservation.owners, index);
-        recompute_charged(charge.reservation);
+        recompute_charged(from);
     });
-    show_near(charge.reservation);
+    show_near(from);
 }
 
 void Ledger::settle_sums(Row row) {
@@ -330,7 +340,7 @@ void Ledger::place(PodIndex index) {
     priorities_.add(pod.priority);
     changes_.touch(pod.row);
     count_near(index);
-    for (const auto& charge : pod.charges) join(index, charge);
+    pod.each_charge([&](ReservationIndex to, const Resources& amount) { join(index, to, amount); });
     change_sums(pod, 1);
     settle_sums(pod.row);
 }
@@ -353,7 +363,7 @@ void Ledger::leave_row(PodIndex index) {
     changes_.touch(pod.row);
     uncount_near(index);
     change_sums(pod, -1);
-    for (const auto& charge : pod.charges) part(index, charge);
+    pod.each_charge([&](ReservationIndex from, const Resources&) { part(index, from); });
     settle_sums(pod.row);
 }
 
@@ -370,7 +380,7 @@ PodIndex Ledger::new_pod() {
     return index;
 }
 
-PodIndex Ledger::assume(const model::Pod& pod, Row row, std::vector<Charge> charges) {
+PodIndex Ledger::assume(const model::Pod& pod, Row row, const Charges& charges) {
     CHECK(row != kNoRow);
     std::unique_ptr<Linked> linked;
     if (!charges.empty() && !pod.meta.owners.empty()) {
@@ -379,7 +389,7 @@ PodIndex Ledger::assume(const model::Pod& pod, Row row, std::vector<Charge> char
     }
     const PodIndex index = enter(pod, row, std::move(linked), true);
     pods_[index].implied = !charges.empty();
-    pods_[index].charges = std::move(charges);
+    pods_[index].set_charges(charges);
     place(index);
     return index;
 }
@@ -427,7 +437,7 @@ void Ledger::put(const model::Pod& pod) {
         orphan_node_[index] = pod.node;
         return;
     }
-    pods_[index].charges = resolve(index);
+    pods_[index].set_charges(resolve(index));
     place(index);
     spend(index);
 }

@@ -3,6 +3,7 @@
 #include <absl/container/flat_hash_set.h>
 #include <absl/container/inlined_vector.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -46,6 +47,8 @@ struct Charge {
     bool operator==(const Charge&) const = default;
 };
 
+using Charges = absl::InlinedVector<Charge, 1>;
+
 // What a pod that draws from reservations carries, whether or not they are known here.
 struct Linked {
     model::Links links;
@@ -58,48 +61,70 @@ struct PodEntry {
     Uid uid;
     Text name;
     std::shared_ptr<const model::PodSpec> spec;
-    std::vector<Charge> charges;     // to live reservations of its row; the first is the nominated one
+    std::vector<Charge> parts;       // charged to live reservations of its row; the first is the nominated one
     std::unique_ptr<Linked> linked;  // nullptr for almost every pod
     Row row = kNoRow;                // kNoRow: bound to a node that is not known (yet)
     uint32_t place = 0;              // among its row's pods
     int32_t priority = 0;
-    bool assumed = false;      // placed by us, not yet seen bound
-    bool terminating = false;  // has a deletionTimestamp
-    bool preempted = false;    // terminating because a scheduler evicted it for another pod
-    bool lifted = false;       // taken out of its row for a while
-    bool implied = false;      // its links are what its charges say, and not written out yet
-    GroupId group = kNone;     // among the terms, while it is counted there
+    bool assumed = false;            // placed by us, not yet seen bound
+    bool terminating = false;        // has a deletionTimestamp
+    bool preempted = false;          // terminating because a scheduler evicted it for another pod
+    bool lifted = false;             // taken out of its row for a while
+    bool implied = false;            // its links are what its charges say, and not written out yet
+    GroupId group = kNone;           // among the terms, while it is counted there
+    ReservationIndex payer = kNone;  // it is charged the whole request; then there are no parts
     base::Time created;
     base::Time started;
 
     std::string_view ns() const { return spec->ns; }
+    bool charged() const { return payer != kNone || !parts.empty(); }
+    // Calls f(reservation, amount) for each live reservation of its row that it is charged to, the nominated one first.
+    template <class F>
+    void each_charge(F f) const {
+        if (payer != kNone) return f(payer, spec->requests);
+        for (const Charge& part : parts) f(part.reservation, part.amount);
+    }
+    Charges charges() const;
+    void set_charges(const Charges& charges);
 };
 
 struct ReservationEntry {
     std::shared_ptr<const model::Reservation> object;
-    std::string node;       // where it was placed
-    Resources reserved;     // what it was placed with; pods = 1
-    Row row = kNoRow;       // where it holds; kNoRow while it is not live, or its node is not known
-    Resources allocatable;  // what it holds there
-    bool placed = false;    // by us, or as its status says
-    bool live = false;      // Available or Waiting, as far as this ledger has decided or seen
+    Row row = kNoRow;     // where it holds; kNoRow while it is not live, or its node is not known
+    bool placed = false;  // by us, or as its status says
+    bool live = false;    // Available or Waiting, as far as this ledger has decided or seen
     bool waiting = false;
-    bool assumed = false;      // placed by us, not yet seen in its status
-    bool spent = false;        // allocateOnce, and an owner was bound: it ends with the next status written
-    bool finished = false;     // by finish()
-    bool filed = false;        // in the index of owners
-    bool open = false;         // a pod may draw from it now
-    uint64_t finished_at = 0;  // the object's revision then
+    bool assumed = false;   // placed by us, not yet seen in its status
+    bool spent = false;     // allocateOnce, and an owner was bound: it ends with the next status written
+    bool finished = false;  // by finish()
+    bool filed = false;     // in the index of owners
+    bool open = false;      // a pod may draw from it now
+    // Said by the object, and kept at hand: whoever places an owner need not read the object.
+    bool once = true;
+    bool usable = false;  // by its owners, while it is live
+    bool holds_back = false;
+    model::AllocatePolicy policy = model::AllocatePolicy::Default;
+    std::shared_ptr<const model::PodSpec> spec;
+    int64_t scoring_cpu = 0;  // the spec's
+    int64_t scoring_memory = 0;
 
     absl::InlinedVector<PodIndex, 2> owners;  // pods charged to it
+    Resources allocatable;                    // what it holds on its row
     Resources charged;                        // whole requests of its owners (for joint draws: the drawn parts)
-    std::vector<model::HostPort> ports;       // of those it names, the ones that no pod has taken
+    int64_t scored_cpu = 0;                   // what it adds to the sums that scores read
+    int64_t scored_memory = 0;
+    std::vector<model::HostPort> ports;  // of those it names, the ones that no pod has taken
+
+    Resources reserved;        // what it was placed with; pods = 1
+    std::string node;          // where it was placed
+    uint64_t finished_at = 0;  // the object's revision then
 };
 
 struct NodeEntry {
     std::shared_ptr<const model::Node> node;  // nullptr: the row is free
     std::vector<PodIndex> pods;
     std::vector<ReservationIndex> reservations;  // live ones
+    uint64_t roster = 0;                         // another one whenever they, or their objects, are others
     Ports ports;
     uint32_t unreadable = 0;  // pods whose links cannot be read: no reservation of the row may be drawn from
     bool saturated = false;   // a sum met the end of int64: this row is recomputed, not adjusted
@@ -132,7 +157,7 @@ public:
     // --- holds made by decisions
     // Places a pod now, with charges that the ledger as it is allows; it stays until put() sees it bound, or until it
     // is given back.
-    PodIndex assume(const model::Pod& pod, Row row, std::vector<Charge> charges);
+    PodIndex assume(const model::Pod& pod, Row row, const Charges& charges);
     void assume_reservation(ReservationIndex reservation, Row row, bool waiting);
     // Takes that back: its status could not be written.
     void unassume_reservation(ReservationIndex reservation);
@@ -151,8 +176,13 @@ public:
     const model::Node& node(Row row) const { return *nodes_[row].node; }
     std::string_view name(Row row) const { return nodes_[row].node->meta.name; }
     // nullptr when no node has the resource.
-    const Column* column(ResourceId id) const;
-    int64_t free(Row row, ResourceId id) const;
+    const Column* column(ResourceId id) const {
+        return id.index < columns_.size() ? columns_[id.index].get() : nullptr;
+    }
+    int64_t free(Row row, ResourceId id) const {
+        const Column* found = column(id);
+        return found ? found->allocatable[row] - found->used[row] : 0;
+    }
     const std::vector<int64_t>& scoring_cpu() const { return scoring_cpu_; }
     const std::vector<int64_t>& scoring_memory() const { return scoring_memory_; }
     const Images& images() const { return images_; }
@@ -177,9 +207,14 @@ public:
     const base::StringMap<ReservationIndex>& reservations() const { return reservation_by_uid_; }
     // What the reservation still has for new owners: max(0, allocatable - held back - charged).
     Resources remaining(ReservationIndex index) const;
-    int64_t remaining(ReservationIndex index, ResourceId id) const;
+    int64_t remaining(ReservationIndex index, ResourceId id) const {
+        const ReservationEntry& entry = reservations_[index];
+        const int64_t held_back = entry.holds_back ? entry.object->held_back.get(id) : 0;
+        const int64_t most = entry.allocatable.get(id) - held_back;
+        return most <= 0 ? 0 : std::max<int64_t>(0, most - entry.charged.get(id));
+    }
     // What of a row's lack is only the waiting ones': whoever draws from another reservation need not mind it.
-    int64_t waived(Row row, ResourceId id) const;
+    int64_t waived(Row row, ResourceId id) const { return free(row, id) >= 0 ? 0 : waived_of_lack(row, id); }
     // Live ones that somebody may draw from, and allocateOnce ones that may yet be given back.
     const OwnerIndex& owner_index() const { return owner_index_; }
     // Pods whose link names it, on its node, and which are its owners; also when it is final. By uid.
@@ -214,6 +249,7 @@ private:
         bool operator()(PodIndex a, const Uid& b) const { return pods[a].uid == b; }
     };
 
+    int64_t waived_of_lack(Row row, ResourceId id) const;
     PodIndex new_pod();
     void place(PodIndex index);
     void unplace(PodIndex index);
@@ -224,12 +260,14 @@ private:
     // What somebody adds to (1) or takes off (-1) the sums of a row; settle() ends the change.
     void change_sum(Row row, ResourceId id, int64_t by);
     void change_scoring(Row row, int64_t cpu, int64_t memory);
+    // Brings the reservation's part in the scores up to date.
+    void score(ReservationEntry& reservation, int64_t cpu, int64_t memory);
     void change_sums(const PodEntry& pod, int sign);
-    void change_sums(const ReservationEntry& reservation, int sign);
+    void change_sums(ReservationEntry& reservation, int sign);
     void settle_sums(Row row);
     // The pod becomes, or ceases to be, an owner of the reservation.
-    void join(PodIndex index, const Charge& charge);
-    void part(PodIndex index, const Charge& charge);
+    void join(PodIndex index, ReservationIndex to, const Resources& amount);
+    void part(PodIndex index, ReservationIndex from);
     template <class F>
     void recount(ReservationEntry& reservation, const PodEntry& pod, F change);
     void recompute_row(Row row);
@@ -246,12 +284,13 @@ private:
     void refresh(ReservationIndex index);
     void strand(ReservationIndex index, bool waits);
     void file(ReservationIndex index);
+    void touch_roster(Row row);
     static std::unique_ptr<Linked> read_linked(const model::Pod& pod);
     void write_links(PodIndex index);
     void set_links(PodIndex index, std::unique_ptr<Linked> linked);
     bool owns(PodIndex index, const model::Reservation& reservation) const;
     static std::vector<std::pair<std::string_view, Resources>> split(Resources requests, const model::Links& links);
-    std::vector<Charge> resolve(PodIndex index) const;
+    Charges resolve(PodIndex index) const;
     void recharge(PodIndex index);
     void relink(const std::string& uid);
     void see_links(PodIndex index, const model::Pod& pod);
@@ -286,6 +325,7 @@ private:
     base::StringMap<std::vector<PodIndex>> orphans_;  // by the unknown node's name
     absl::flat_hash_map<PodIndex, std::string> orphan_node_;
 
+    uint64_t rosters_ = 0;
     std::vector<ReservationEntry> reservations_;
     std::vector<ReservationIndex> free_reservations_;
     base::StringMap<ReservationIndex> reservation_by_uid_;

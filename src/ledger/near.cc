@@ -28,7 +28,7 @@ void Ledger::set_terminating(PodIndex index, bool terminating) {
 void Ledger::show_near(ReservationIndex index) {
     const ReservationEntry& entry = reservations_[index];
     if (entry.live && entry.row != kNoRow && entry.owners.empty()) {
-        terms_->show(index, entry.object->spec, entry.row);
+        terms_->show(index, entry.spec, entry.row);
     } else {
         terms_->hide(index);
     }

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "base/check.h"
-
 namespace berth::ledger {
 namespace {
 
@@ -51,15 +49,12 @@ GroupId PodGroups::make(std::shared_ptr<const model::PodSpec> spec) {
     return id;
 }
 
-void PodGroups::count(GroupId id, Row row, bool terminating, int delta) {
+void PodGroups::count(GroupId id, Row row, bool terminating, int delta, size_t rows) {
     PodGroup& group = groups_[id];
-    PodGroup::Members& members = group.rows[row];
-    uint32_t& count = terminating ? members.terminating : members.living;
-    CHECK(delta > 0 || count > 0);
-    count += static_cast<uint32_t>(delta);
-    if (members.living + members.terminating != 0) return;
-    group.rows.erase(row);
-    if (group.rows.empty()) idle_.push_back(id);
+    (terminating ? group.terminating : group.living).add(row, delta, rows);
+    if (group.idle || !group.empty()) return;
+    group.idle = true;
+    idle_.push_back(id);
 }
 
 std::vector<GroupId> PodGroups::stale() {
@@ -67,8 +62,8 @@ std::vector<GroupId> PodGroups::stale() {
     while (idle_.size() > kMaxIdle) {
         const GroupId id = idle_.front();
         idle_.pop_front();
-        const bool later = std::find(idle_.begin(), idle_.end(), id) != idle_.end();
-        if (!later && groups_[id].spec && groups_[id].rows.empty()) ids.push_back(id);
+        groups_[id].idle = false;
+        if (groups_[id].empty()) ids.push_back(id);
     }
     return ids;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/string_map.h"
+#include "ledger/counts.h"
 #include "ledger/ids.h"
 #include "model/pod.h"
 
@@ -17,15 +18,15 @@ using GroupId = uint32_t;
 // Placed pods with the same namespace, labels and (anti-)affinity terms: to every counter they are the same pod, so
 // matching is done once for all of them.
 struct PodGroup {
-    struct Members {
-        uint32_t living = 0;
-        uint32_t terminating = 0;
-    };
     std::shared_ptr<const model::PodSpec> spec;  // of one member; nullptr: the entry is free
-    absl::flat_hash_map<Row, Members> rows;      // where members are
-    std::vector<uint32_t> matchers;              // who counts them (Tallies)
-    std::vector<uint32_t> terms;                 // what they hold (HeldTerms)
-    size_t place = 0;                            // in its namespace's list
+    Counts living;                               // members by row
+    Counts terminating;
+    std::vector<uint32_t> matchers;  // who counts them (Tallies)
+    std::vector<uint32_t> terms;     // what they hold (HeldTerms)
+    size_t place = 0;                // in its namespace's list
+    bool idle = false;               // among those that had lost their last member
+
+    bool empty() const { return living.nonzero() + terminating.nonzero() == 0; }
 };
 
 class PodGroups {
@@ -33,7 +34,8 @@ public:
     // The group of such pods, if there is one.
     GroupId find(const model::PodSpec& spec) const;
     GroupId make(std::shared_ptr<const model::PodSpec> spec);
-    void count(GroupId id, Row row, bool terminating, int delta);
+    // `rows`: every row lies below it.
+    void count(GroupId id, Row row, bool terminating, int delta, size_t rows);
     // A group that lost its last member stays a while, since it often comes back at once (preemption's what-if). Gives
     // the ids that are to be freed now.
     std::vector<GroupId> stale();

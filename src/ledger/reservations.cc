@@ -17,12 +17,6 @@ ReservationIndex Ledger::find_reservation(std::string_view uid) const {
     return found == reservation_by_uid_.end() ? kNone : found->second;
 }
 
-int64_t Ledger::remaining(ReservationIndex index, ResourceId id) const {
-    const ReservationEntry& entry = reservations_[index];
-    const int64_t most = entry.allocatable.get(id) - entry.object->held_back.get(id);
-    return most <= 0 ? 0 : std::max<int64_t>(0, most - entry.charged.get(id));
-}
-
 Resources Ledger::remaining(ReservationIndex index) const {
     Resources rest;
     reservations_[index].allocatable.for_each([&](ResourceId id, int64_t) { rest.set(id, remaining(index, id)); });
@@ -35,9 +29,9 @@ void Ledger::recompute_charged(ReservationIndex index) {
     ReservationEntry& entry = reservations_[index];
     entry.charged.clear();
     for (const PodIndex owner : entry.owners) {
-        for (const auto& charge : pods_[owner].charges) {
-            if (charge.reservation == index) entry.charged.add(charge.amount);
-        }
+        pods_[owner].each_charge([&](ReservationIndex to, const Resources& amount) {
+            if (to == index) entry.charged.add(amount);
+        });
     }
     file(index);
 }
@@ -51,7 +45,7 @@ void Ledger::recompute_ports(Row row) {
     for (const ReservationIndex index : node.reservations) {
         ReservationEntry& entry = reservations_[index];
         entry.ports.clear();
-        for (const auto& port : entry.object->spec->ports) {
+        for (const auto& port : entry.spec->ports) {
             if (std::find(taken.begin(), taken.end(), port) == taken.end()) entry.ports.push_back(port);
         }
         ports.add(entry.ports);
@@ -62,33 +56,38 @@ void Ledger::recompute_ports(Row row) {
 bool Ledger::reserves_ports(Row row) const {
     const auto& all = nodes_[row].reservations;
     return std::any_of(all.begin(), all.end(),
-                       [&](ReservationIndex index) { return !reservations_[index].object->spec->ports.empty(); });
+                       [&](ReservationIndex index) { return !reservations_[index].spec->ports.empty(); });
 }
 
 // Enters the row's sums.
 void Ledger::hold(ReservationIndex index) {
     ReservationEntry& entry = reservations_[index];
     nodes_[entry.row].reservations.push_back(index);
-    volumes_.enter({true, index}, entry.row, entry.object->spec);
+    volumes_.enter({true, index}, entry.row, entry.spec);
     show_near(index);
     change_sums(entry, 1);
     settle_sums(entry.row);
-    if (!entry.object->spec->ports.empty()) recompute_ports(entry.row);
-    changes_.touch(entry.row);
+    if (!entry.spec->ports.empty()) recompute_ports(entry.row);
+    touch_roster(entry.row);
 }
 
 // Leaves the row's sums.
 void Ledger::release(ReservationIndex index) {
     ReservationEntry& entry = reservations_[index];
     terms_->hide(index);
-    const bool ports = !entry.object->spec->ports.empty();
+    const bool ports = !entry.spec->ports.empty();
     std::erase(nodes_[entry.row].reservations, index);
     volumes_.leave({true, index}, entry.row);
     change_sums(entry, -1);
     settle_sums(entry.row);
     if (ports) recompute_ports(entry.row);
     entry.ports.clear();
-    changes_.touch(entry.row);
+    touch_roster(entry.row);
+}
+
+void Ledger::touch_roster(Row row) {
+    nodes_[row].roster = ++rosters_;
+    changes_.touch(row);
 }
 
 // ---- links
@@ -131,14 +130,14 @@ void Ledger::write_links(PodIndex index) {
     if (!pod.implied) return;
     pod.implied = false;
     auto linked = pod.linked ? std::move(pod.linked) : std::make_unique<Linked>();
-    for (const Charge& charge : pod.charges) {
-        const auto& meta = reservations_[charge.reservation].object->meta;
+    pod.each_charge([&](ReservationIndex to, const Resources& amount) {
+        const auto& meta = reservations_[to].object->meta;
         if (linked->links.allocated) {
-            linked->links.draws.push_back({meta.name, meta.uid, charge.amount});
+            linked->links.draws.push_back({meta.name, meta.uid, amount});
         } else {
             linked->links.allocated = {meta.name, meta.uid};
         }
-    }
+    });
     set_links(index, std::move(linked));
 }
 
@@ -185,9 +184,9 @@ Resources Ledger::missing(const Resources& requests, const model::Links& links, 
 }
 
 // What the links mean now: they count while the reservation is live on the pod's node and the pod is its owner.
-std::vector<Charge> Ledger::resolve(PodIndex index) const {
+Charges Ledger::resolve(PodIndex index) const {
     const PodEntry& pod = pods_[index];
-    std::vector<Charge> charges;
+    Charges charges;
     if (!pod.linked || pod.row == kNoRow) return charges;
     for (auto& [uid, amount] : split(pods_[index].spec->requests, pods_[index].linked->links)) {
         const ReservationIndex found = find_reservation(uid);
@@ -200,9 +199,9 @@ std::vector<Charge> Ledger::resolve(PodIndex index) const {
 Resources Ledger::drawn(PodIndex index, ReservationIndex from) const {
     Resources sum;
     if (pods_[index].implied) {
-        for (const auto& charge : pods_[index].charges) {
-            if (charge.reservation == from) sum.add(charge.amount);
-        }
+        pods_[index].each_charge([&](ReservationIndex to, const Resources& amount) {
+            if (to == from) sum.add(amount);
+        });
         return sum;
     }
     if (!pods_[index].linked) return sum;
@@ -213,10 +212,10 @@ Resources Ledger::drawn(PodIndex index, ReservationIndex from) const {
 }
 
 void Ledger::recharge(PodIndex index) {
-    std::vector<Charge> charges = resolve(index);
-    if (charges == pods_[index].charges) return;
+    const Charges charges = resolve(index);
+    if (charges == pods_[index].charges()) return;
     leave_row(index);
-    pods_[index].charges = std::move(charges);
+    pods_[index].set_charges(charges);
     place(index);
 }
 
@@ -253,9 +252,9 @@ void Ledger::see_links(PodIndex index, const model::Pod& pod) {
 // held until Succeeded is stored: should the owner vanish before, the stored reservation holds everything again.
 void Ledger::spend(PodIndex index) {
     std::vector<ReservationIndex> used_up;
-    for (const auto& charge : pods_[index].charges) {
-        if (reservations_[charge.reservation].object->allocate_once) used_up.push_back(charge.reservation);
-    }
+    pods_[index].each_charge([&](ReservationIndex to, const Resources&) {
+        if (reservations_[to].once) used_up.push_back(to);
+    });
     for (const ReservationIndex reservation : used_up) refresh(reservation);
 }
 
@@ -266,7 +265,7 @@ void Ledger::refresh(ReservationIndex index) {
     ReservationEntry& entry = reservations_[index];
     const bool used =
         std::any_of(entry.owners.begin(), entry.owners.end(), [&](PodIndex owner) { return !pods_[owner].assumed; });
-    entry.spent = entry.spent || (entry.live && entry.object->allocate_once && used);
+    entry.spent = entry.spent || (entry.live && entry.once && used);
     const bool live = entry.placed && !entry.finished && !model::is_final(entry.object->phase);
     const Row row = live ? row_of(entry.node) : kNoRow;
     strand(index, live && row == kNoRow);
@@ -287,7 +286,7 @@ void Ledger::refresh(ReservationIndex index) {
     file(index);
     const bool used_now =
         std::any_of(entry.owners.begin(), entry.owners.end(), [&](PodIndex owner) { return !pods_[owner].assumed; });
-    if (entry.object->allocate_once && used_now) refresh(index);
+    if (entry.once && used_now) refresh(index);
 }
 
 // Remembers, or forgets, that it waits for its node to appear.
@@ -304,14 +303,12 @@ void Ledger::strand(ReservationIndex index, bool waits) {
 // there until that pod is bound: it may be given back.
 void Ledger::file(ReservationIndex index) {
     ReservationEntry& entry = reservations_[index];
-    const auto& object = *entry.object;
-    const bool listed = entry.live && entry.row != kNoRow && !entry.waiting && object.fault.empty() &&
-                        !object.unschedulable && !object.meta.deleted && !entry.spent;
-    entry.open = listed && (!object.allocate_once || entry.owners.empty());
+    const bool listed = entry.live && entry.row != kNoRow && !entry.waiting && entry.usable && !entry.spent;
+    entry.open = listed && (!entry.once || entry.owners.empty());
     if (listed == entry.filed) return;
     entry.filed = listed;
     if (listed) {
-        owner_index_.add(index, object.owners);
+        owner_index_.add(index, entry.object->owners);
     } else {
         owner_index_.remove(index);
     }
@@ -331,7 +328,7 @@ void Ledger::assume_reservation(ReservationIndex index, Row row, bool waiting) {
     entry.waiting = waiting;
     entry.assumed = true;
     entry.node = name(row);
-    entry.reserved = entry.object->spec->requests;
+    entry.reserved = entry.spec->requests;
     refresh(index);
 }
 
@@ -382,23 +379,30 @@ void Ledger::put(std::shared_ptr<const model::Reservation> reservation) {
     refresh(index);
     relink(object.meta.uid);
     refresh(index);
-    if (entry.row != kNoRow) changes_.touch(entry.row);  // who may draw from it may have changed
+    if (entry.row != kNoRow) touch_roster(entry.row);  // who may draw from it may have changed
 }
 
 // What it holds by its spec leaves the row with the old one, and comes back with the new one.
 void Ledger::reshape(ReservationIndex index, std::shared_ptr<const model::Reservation> next) {
     ReservationEntry& entry = reservations_[index];
-    if (entry.row == kNoRow || *entry.object->spec == *next->spec) {
-        entry.object = std::move(next);
-        return;
+    const bool other = entry.row != kNoRow && *entry.spec != *next->spec;
+    if (other) {
+        change_sums(entry, -1);
+        volumes_.leave({true, index}, entry.row);
+        terms_->hide(index);
     }
-    change_sums(entry, -1);
-    volumes_.leave({true, index}, entry.row);
-    terms_->hide(index);
     entry.object = std::move(next);
+    entry.once = entry.object->allocate_once;
+    entry.usable = entry.object->fault.empty() && !entry.object->unschedulable && !entry.object->meta.deleted;
+    entry.holds_back = !entry.object->held_back.empty();
+    entry.policy = entry.object->policy;
+    entry.spec = entry.object->spec;
+    entry.scoring_cpu = entry.spec->scoring_cpu_milli;
+    entry.scoring_memory = entry.spec->scoring_memory;
+    if (!other) return;
     change_sums(entry, 1);
     settle_sums(entry.row);
-    volumes_.enter({true, index}, entry.row, entry.object->spec);
+    volumes_.enter({true, index}, entry.row, entry.spec);
     show_near(index);
     recompute_ports(entry.row);
 }
@@ -448,9 +452,8 @@ std::vector<ReservationIndex> Ledger::waiting(Row row) const {
 }
 
 // E.g. 8 cpu, a pod of 4, R of 4, W of 4 waits: the row lacks 4, and R's owner still has its 4.
-int64_t Ledger::waived(Row row, ResourceId id) const {
+int64_t Ledger::waived_of_lack(Row row, ResourceId id) const {
     const int64_t lack = -free(row, id);
-    if (lack <= 0) return 0;
     int64_t held = 0;
     for (const ReservationIndex index : nodes_[row].reservations) {
         const ReservationEntry& entry = reservations_[index];

@@ -84,10 +84,9 @@ void Tallies::free_matcher(uint32_t id) {
 }
 
 void Tallies::seed(Tally& tally, const PodGroup& group, int delta) const {
-    const bool living = matchers_[tally.matcher].pods.living;
-    for (const auto& [row, members] : group.rows) {
-        tally.add(row, delta * static_cast<int64_t>(members.living + (living ? 0 : members.terminating)));
-    }
+    const auto add = [&](Row row, uint32_t members) { tally.add(row, delta * int64_t{members}); };
+    group.living.each(add);
+    if (!matchers_[tally.matcher].pods.living) group.terminating.each(add);
 }
 
 const Tally& Tallies::get(const PodFilter& pods, const NodeFilter& nodes, std::string_view key) {

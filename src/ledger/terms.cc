@@ -24,7 +24,7 @@ void Terms::remove_namespace(std::string_view name) {
 }
 
 void Terms::count(GroupId id, Row row, bool terminating, int delta) {
-    groups_.count(id, row, terminating, delta);
+    groups_.count(id, row, terminating, delta, topology_.rows());
     const PodGroup& group = groups_.at(id);
     tallies_.count(group, row, terminating, delta);
     held_.count(group.terms, row, delta);

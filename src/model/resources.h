@@ -53,10 +53,9 @@ public:
     Resources() = default;
     Resources(std::initializer_list<Entry> entries);
 
-    // 0 when absent.
-    int64_t get(ResourceId id) const {
+    int64_t get(ResourceId id, int64_t otherwise = 0) const {
         const Entry* found = find(id);
-        return found ? found->second : 0;
+        return found ? found->second : otherwise;
     }
     bool has(ResourceId id) const { return find(id) != nullptr; }
     void set(ResourceId id, int64_t amount);

@@ -17,9 +17,9 @@ Credit& Credits::operator[](Row row) {
     return entries_[static_cast<size_t>(place)].second;
 }
 
-int64_t Offer::remaining(const Ledger& ledger, model::ResourceId id) const {
+int64_t remaining_of(const Few& reservations, const Ledger& ledger, model::ResourceId id) {
     int64_t sum = 0;
-    for (const ReservationIndex index : from) {
+    for (const ReservationIndex index : reservations) {
         const int64_t part = ledger.remaining(index, id);
         if (id == model::kPods) {
             sum = std::max(sum, part);
@@ -31,7 +31,7 @@ int64_t Offer::remaining(const Ledger& ledger, model::ResourceId id) const {
 }
 
 int64_t Offer::room(const Ledger& ledger, Row row, model::ResourceId id) const {
-    return base::saturating_add(remaining(ledger, id), ledger.waived(row, id));
+    return base::saturating_add(remaining_of(from, ledger, id), ledger.waived(row, id));
 }
 
 Ask ask_for(const model::Pod& pod, const Ledger& ledger) {

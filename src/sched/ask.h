@@ -21,13 +21,14 @@ using ledger::Row;
 // Reservations of one node: seldom more than one or two matter to a pod.
 using Few = absl::InlinedVector<ReservationIndex, 2>;
 
+// What they have left together; a pod slot is not joint.
+int64_t remaining_of(const Few& reservations, const Ledger& ledger, model::ResourceId id);
+
 // One way to draw on a node: from one reservation, or from several Default ones jointly. What they have left is read
 // from the ledger when it is needed, so that preemption may ask "and without these pods?".
 struct Offer {
     Few from;
 
-    // Their sum; a pod slot is not joint.
-    int64_t remaining(const Ledger& ledger, model::ResourceId id) const;
     // What is there for whoever draws from it, beyond what is free.
     int64_t room(const Ledger& ledger, Row row, model::ResourceId id) const;
 };
@@ -37,6 +38,10 @@ struct Credit {
     Few matched;
     absl::InlinedVector<Offer, 1> offers;  // of which one must suffice
     std::vector<model::HostPort> ports;    // held by them, free for this pod
+
+    bool covers(ReservationIndex index) const {
+        return std::find(matched.begin(), matched.end(), index) != matched.end();
+    }
 };
 
 // By row; seldom more than a few, and mostly one when a single row is looked at.

@@ -11,7 +11,7 @@ ClaimReservation claim_on(const model::Reservation& object, std::string pod, std
 
 }  // namespace
 
-std::vector<ClaimReservation> claims_for(const model::Pod& pod, const std::vector<ledger::Charge>& charges,
+std::vector<ClaimReservation> claims_for(const model::Pod& pod, const ledger::Charges& charges,
                                          const ledger::Ledger& ledger) {
     std::vector<ClaimReservation> out;
     for (const auto& charge : charges) {

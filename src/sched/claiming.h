@@ -12,7 +12,7 @@
 namespace berth::sched {
 
 // What has to be claimed before a pod with these charges is bound.
-std::vector<ClaimReservation> claims_for(const model::Pod& pod, const std::vector<ledger::Charge>& charges,
+std::vector<ClaimReservation> claims_for(const model::Pod& pod, const ledger::Charges& charges,
                                          const ledger::Ledger& ledger);
 
 // The release of a claim whose pod is neither bound nor being bound.

@@ -1,8 +1,5 @@
 #include "sched/credit.h"
 
-#include <algorithm>
-
-#include "sched/draw.h"
 #include "sched/match.h"
 
 namespace berth::sched {
@@ -15,12 +12,12 @@ absl::InlinedVector<Offer, 1> offers_of(const Few& matched, const Ledger& ledger
     Offer joint;
     bool once = false;
     for (const ReservationIndex index : matched) {
-        const auto& object = *ledger.reservation(index).object;
-        if (object.policy != model::AllocatePolicy::Default) {
+        const auto& entry = ledger.reservation(index);
+        if (entry.policy != model::AllocatePolicy::Default) {
             alone.push_back({{index}});
         } else {
             joint.from.push_back(index);
-            once = once || object.allocate_once;
+            once = once || entry.once;
         }
     }
     if (!alone.empty()) return alone;
@@ -33,23 +30,16 @@ absl::InlinedVector<Offer, 1> offers_of(const Few& matched, const Ledger& ledger
 
 Credit credit_of(Few matched, const Ledger& ledger) {
     Credit credit{std::move(matched), {}, {}};
-    credit.offers = offers_of(credit.matched, ledger);
+    if (credit.matched.size() == 1) {
+        credit.offers.push_back({credit.matched});
+    } else {
+        credit.offers = offers_of(credit.matched, ledger);
+    }
     for (const ReservationIndex index : credit.matched) {
         const auto& ports = ledger.reservation(index).ports;
         credit.ports.insert(credit.ports.end(), ports.begin(), ports.end());
     }
     return credit;
-}
-
-bool look_only_at(Ask& ask, const Ledger& ledger, Row row) {
-    Few matched;
-    for (const ReservationIndex index : ledger.at(row).reservations) {
-        if (matches(ledger, index, *ask.pod, ask.wishes)) matched.push_back(index);
-    }
-    ask.credits.clear();
-    if (matched.empty()) return false;
-    ask.credits[row] = credit_of(std::move(matched), ledger);
-    return true;
 }
 
 Ask ask_on(const model::Pod& pod, const Ledger& ledger, Row row) {
@@ -63,19 +53,17 @@ Ask ask_on(const model::Pod& pod, const Ledger& ledger, Row row) {
         return ask;
     }
     ask.wishes = std::move(*wishes);
-    look_only_at(ask, ledger, row);
+    Few matched;
+    for (const ReservationIndex index : ledger.at(row).reservations) {
+        if (matches(ledger, index, pod, ask.wishes)) matched.push_back(index);
+    }
+    if (!matched.empty()) ask.credits[row] = credit_of(std::move(matched), ledger);
     return ask;
 }
 
-bool admits_with_credit(const Ask& ask, const Ledger& ledger, Row row) {
-    const Credit& credit = *ask.credit(row);
-    const auto& entry = ledger.at(row);
-    if (entry.unreadable > 0) return false;
-    if (!ask.spec->ports.empty() && entry.ports.clashes(ask.spec->ports, credit.ports)) return false;
-    const bool enough = std::any_of(credit.offers.begin(), credit.offers.end(), [&](const Offer& offer) {
-        return fits(offer, ask, ledger, row) && too_little(offer, ask, ledger).empty();
-    });
-    return enough && (!ask.wishes.affinity || !nominate(ask, ledger, row).empty());
+bool admits(const Credit& credit, const Drawing& drawing, const Ask& ask, const Ledger& ledger, Row row) {
+    if (!drawing.enough || (ask.wishes.affinity && drawing.from.empty())) return false;
+    return ask.spec->ports.empty() || !ledger.at(row).ports.clashes(ask.spec->ports, credit.ports);
 }
 
 }  // namespace berth::sched

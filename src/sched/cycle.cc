@@ -87,7 +87,7 @@ Decision decided(const Ask& ask, const Ledger& ledger, Verdict verdict) {
     decision.charges = charges_on(ask, ledger, chosen);
     decision.annotations = annotations_for(decision.charges, ledger);
     for (const auto& charge : decision.charges) {
-        if (ledger.reservation(charge.reservation).object->allocate_once) {
+        if (ledger.reservation(charge.reservation).once) {
             decision.spent.push_back(charge.reservation);
         }
     }

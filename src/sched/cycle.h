@@ -10,7 +10,7 @@ namespace berth::sched {
 // Where one pod or reservation goes, and which reservations pay for it there. Nothing is held yet.
 struct Decision {
     Verdict verdict;
-    std::vector<ledger::Charge> charges;  // on the chosen row; the first is the nominated reservation
+    ledger::Charges charges;              // on the chosen row; the first is the nominated reservation
     model::Labels annotations;            // what the Binding writes into the pod along with its node
     std::vector<ReservationIndex> spent;  // allocateOnce ones that the binding uses up: Succeeded with it
     // A pre-allocating reservation that no node has room for: where it waits, and for what.

@@ -21,7 +21,8 @@ void each_amount(const model::Resources& resources, F f) {
 }
 
 int64_t share_of(int64_t part, int64_t whole) {
-    return static_cast<int64_t>(static_cast<int128>(std::min(part, whole)) * kWhole / whole);
+    if (part >= whole) return kWhole;
+    return static_cast<int64_t>(static_cast<int128>(part) * kWhole / whole);
 }
 
 // The mean over the requested resources of the part that `remaining(id)` supplies.
@@ -60,7 +61,8 @@ int64_t wanted_ports(ReservationIndex index, const Ask& ask, const Ledger& ledge
 }
 
 bool shares_claim(ReservationIndex index, const Ask& ask, const Ledger& ledger) {
-    const auto& spec = *ledger.reservation(index).object->spec;
+    if (ask.spec->volumes.empty()) return false;
+    const auto& spec = *ledger.reservation(index).spec;
     if (spec.ns != ask.spec->ns) return false;
     return std::any_of(spec.volumes.begin(), spec.volumes.end(), [&](const model::Volume& held) {
         return held.kind == model::VolumeKind::Claim &&
@@ -102,27 +104,42 @@ void prefer_oldest_reusable(Ranked& ranked, const Ledger& ledger) {
                std::tie(ranked.front().first.ports, ranked.front().first.unordered, ranked.front().first.order);
     };
     const auto end = std::find_if_not(ranked.begin(), ranked.end(), same_start);
-    const bool reusable = std::all_of(ranked.begin(), end, [&](const auto& entry) {
-        return !ledger.reservation(entry.second).object->allocate_once;
-    });
+    const bool reusable =
+        std::all_of(ranked.begin(), end, [&](const auto& entry) { return !ledger.reservation(entry.second).once; });
     if (!reusable) return;
     std::sort(ranked.begin(), end, [](const auto& a, const auto& b) {
         return std::tie(a.first.created, a.first.name) < std::tie(b.first.created, b.first.name);
     });
 }
 
+bool suffices(const Offer& offer, const Ask& ask, const Ledger& ledger, Row row) {
+    const bool restricts = ledger.reservation(offer.from.front()).policy == model::AllocatePolicy::Restricted;
+    return fits(offer, ask, ledger, row) && (!restricts || too_little(offer, ask, ledger).empty());
+}
+
 // Those that can be nominated: part of an offer that suffices, of use, and with a slot.
-Few candidates(const Ask& ask, const Ledger& ledger, Row row, const Credit& credit) {
-    Few out;
+Drawing candidates(const Credit& credit, const Ask& ask, const Ledger& ledger, Row row) {
+    Drawing out;
     const int64_t free_slots = ledger.free(row, model::kPods) + ledger.waived(row, model::kPods);
     for (const Offer& offer : credit.offers) {
-        if (!fits(offer, ask, ledger, row) || !too_little(offer, ask, ledger).empty()) continue;
+        if (!suffices(offer, ask, ledger, row)) continue;
+        out.enough = true;
         for (const ReservationIndex index : offer.from) {
             if (free_slots + ledger.remaining(index, model::kPods) < 1) continue;
-            if (useful(index, ask, ledger)) out.push_back(index);
+            if (useful(index, ask, ledger)) out.from.push_back(index);
         }
     }
     return out;
+}
+
+// The best first; only that one where nothing is joint.
+void rank(Few& found, bool joint, const Ask& ask, const Ledger& ledger) {
+    Ranked ranked;
+    for (const ReservationIndex index : found) ranked.emplace_back(rank_of(index, ask, ledger), index);
+    std::sort(ranked.begin(), ranked.end());
+    prefer_oldest_reusable(ranked, ledger);
+    for (size_t i = 0; i < found.size(); ++i) found[i] = ranked[i].second;
+    if (!joint) found.resize(1);
 }
 
 }  // namespace
@@ -131,8 +148,8 @@ bool fits(const Offer& offer, const Ask& ask, const Ledger& ledger, Row row) {
     bool enough = true;
     ask.spec->requests.for_each([&](model::ResourceId id, int64_t amount) {
         if (amount <= 0) return;
-        const auto room = static_cast<int128>(ledger.free(row, id)) + offer.room(ledger, row, id);
-        enough = enough && amount <= room;
+        const int64_t free = ledger.free(row, id);
+        enough = enough && (amount <= free || amount <= static_cast<int128>(free) + offer.room(ledger, row, id));
     });
     return enough;
 }
@@ -140,7 +157,7 @@ bool fits(const Offer& offer, const Ask& ask, const Ledger& ledger, Row row) {
 std::vector<model::ResourceId> too_little(const Offer& offer, const Ask& ask, const Ledger& ledger) {
     std::vector<model::ResourceId> out;
     const auto& entry = ledger.reservation(offer.from.front());
-    if (entry.object->policy != model::AllocatePolicy::Restricted) return out;
+    if (entry.policy != model::AllocatePolicy::Restricted) return out;
     each_amount(ask.spec->requests, [&](model::ResourceId id, int64_t amount) {
         if (!entry.allocatable.has(id) || !entry.object->restricts(id)) return;
         if (amount > ledger.remaining(offer.from.front(), id)) out.push_back(id);
@@ -159,38 +176,42 @@ bool useful(ReservationIndex index, const Ask& ask, const Ledger& ledger) {
     return wanted_ports(index, ask, ledger) > 0 || shares_claim(index, ask, ledger);
 }
 
-Few nominate(const Ask& ask, const Ledger& ledger, Row row) {
-    const Credit* credit = ask.credit(row);
-    if (!credit || ledger.at(row).unreadable > 0) return {};
-    Few found = candidates(ask, ledger, row, *credit);
-    if (found.size() <= 1) return found;
-    Ranked ranked;
-    for (const ReservationIndex index : found) ranked.emplace_back(rank_of(index, ask, ledger), index);
-    std::sort(ranked.begin(), ranked.end());
-    prefer_oldest_reusable(ranked, ledger);
-    Few out;
-    for (const auto& [rank, index] : ranked) out.push_back(index);
-    const bool joint = credit->offers.front().from.size() > 1;
-    if (!joint) out.resize(1);
-    return out;
+Drawing draw_on(const Credit& credit, const Ask& ask, const Ledger& ledger, Row row) {
+    if (ledger.at(row).unreadable > 0) return {};
+    Drawing drawing = candidates(credit, ask, ledger, row);
+    if (drawing.from.size() > 1) rank(drawing.from, credit.offers.front().from.size() > 1, ask, ledger);
+    return drawing;
 }
 
-int64_t reservation_score(const Ask& ask, const Ledger& ledger, Row row) {
-    const Few from = nominate(ask, ledger, row);
+Few nominate(const Ask& ask, const Ledger& ledger, Row row) {
+    const Credit* credit = ask.credit(row);
+    return credit ? draw_on(*credit, ask, ledger, row).from : Few();
+}
+
+int64_t score_of(const Few& from, const Ask& ask, const Ledger& ledger) {
     if (from.empty()) return 0;
-    const Offer together{from};
-    const int64_t share = supplied(ask, [&](model::ResourceId id) { return together.remaining(ledger, id); });
+    const int64_t share = supplied(ask, [&](model::ResourceId id) { return remaining_of(from, ledger, id); });
     return share * (kWhole + 1) + fullness(from.front(), ask, ledger);
 }
 
-std::vector<ledger::Charge> charges_on(const Ask& ask, const Ledger& ledger, Row row) {
-    std::vector<ledger::Charge> charges;
-    for (const ReservationIndex index : nominate(ask, ledger, row)) {
-        if (matches(ledger, index, *ask.pod, ask.wishes)) charges.push_back({index, {}});
-    }
-    if (charges.empty()) return charges;
-    model::Resources rest = ask.spec->requests;
-    each_amount(ask.spec->requests, [&](model::ResourceId id, int64_t amount) {
+int64_t reservation_score(const Ask& ask, const Ledger& ledger, Row row) {
+    return score_of(nominate(ask, ledger, row), ask, ledger);
+}
+
+ledger::Charges charges_on(const Ask& ask, const Ledger& ledger, Row row) {
+    Few from = nominate(ask, ledger, row);
+    const auto lost = [&](const ReservationIndex index) { return !matches(ledger, index, *ask.pod, ask.wishes); };
+    from.erase(std::remove_if(from.begin(), from.end(), lost), from.end());
+    return charges_to(from, *ask.spec, ledger);
+}
+
+ledger::Charges charges_to(const Few& from, const model::PodSpec& spec, const Ledger& ledger) {
+    if (from.empty()) return {};
+    if (from.size() == 1 && !spec.requests.empty()) return {{from.front(), spec.requests}};
+    ledger::Charges charges(from.size());
+    for (size_t i = 0; i < from.size(); ++i) charges[i].reservation = from[i];
+    model::Resources& rest = charges.front().amount = spec.requests;
+    each_amount(spec.requests, [&](model::ResourceId id, int64_t amount) {
         int64_t left = amount - std::min(amount, ledger.remaining(charges.front().reservation, id));
         for (size_t i = 1; i < charges.size() && left > 0; ++i) {
             const int64_t part = std::min(left, ledger.remaining(charges[i].reservation, id));
@@ -200,12 +221,12 @@ std::vector<ledger::Charge> charges_on(const Ask& ask, const Ledger& ledger, Row
             left -= part;
         }
     });
-    charges.front().amount = std::move(rest);
-    std::erase_if(charges, [](const ledger::Charge& charge) { return charge.amount.empty(); });
+    const auto nothing = [](const ledger::Charge& charge) { return charge.amount.empty(); };
+    charges.erase(std::remove_if(charges.begin(), charges.end(), nothing), charges.end());
     return charges;
 }
 
-model::Labels annotations_for(const std::vector<ledger::Charge>& charges, const Ledger& ledger) {
+model::Labels annotations_for(const ledger::Charges& charges, const Ledger& ledger) {
     model::Labels out;
     if (charges.empty()) return out;
     std::vector<model::Draw> draws;
@@ -222,10 +243,10 @@ model::Labels annotations_for(const std::vector<ledger::Charge>& charges, const 
 bool shielded(ledger::PodIndex victim, const Ask& ask, const Ledger& ledger) {
     const auto& pod = ledger.pod(victim);
     const Credit* credit = pod.row == ledger::kNoRow ? nullptr : ask.credit(pod.row);
-    return std::any_of(pod.charges.begin(), pod.charges.end(), [&](const ledger::Charge& charge) {
-        return !credit ||
-               std::find(credit->matched.begin(), credit->matched.end(), charge.reservation) == credit->matched.end();
-    });
+    bool shields = false;
+    pod.each_charge(
+        [&](ReservationIndex to, const model::Resources&) { shields = shields || !credit || !credit->covers(to); });
+    return shields;
 }
 
 }  // namespace berth::sched

@@ -28,10 +28,9 @@ bool tolerated(const model::Reservation& reservation, const model::Pod& pod, con
 
 }  // namespace
 
-bool matches(const ledger::Ledger& ledger, ledger::ReservationIndex index, const model::Pod& pod,
-             const model::ReservationWishes& wishes) {
+bool suits(const ledger::Ledger& ledger, ledger::ReservationIndex index, const model::Pod& pod,
+           const model::ReservationWishes& wishes) {
     const ledger::ReservationEntry& entry = ledger.reservation(index);
-    if (!entry.open) return false;
     const model::Reservation& object = *entry.object;
     const auto identity = model::identity_of(pod);
     const bool owner = std::any_of(object.owners.begin(), object.owners.end(),
@@ -41,6 +40,11 @@ bool matches(const ledger::Ledger& ledger, ledger::ReservationIndex index, const
         return pod.spec->requests.get(id) == entry.allocatable.get(id);
     });
     return exact && (!wishes.affinity || affinity_matches(*wishes.affinity, object, ledger.node(entry.row)));
+}
+
+bool matches(const ledger::Ledger& ledger, ledger::ReservationIndex index, const model::Pod& pod,
+             const model::ReservationWishes& wishes) {
+    return ledger.reservation(index).open && suits(ledger, index, pod, wishes);
 }
 
 }  // namespace berth::sched

@@ -5,8 +5,12 @@
 
 namespace berth::sched {
 
-// Whether the pod may draw from the reservation: it is available, the pod is one of its owners, affinity and exact
-// match hold, its taints are tolerated, and nobody else has it or has claimed it.
+// Whether the reservation is for the pod: the pod is one of its owners, affinity and exact match hold, its taints are
+// tolerated, and nobody else has claimed it. The same as long as its row's roster is and the node's labels are.
+bool suits(const ledger::Ledger& ledger, ledger::ReservationIndex index, const model::Pod& pod,
+           const model::ReservationWishes& wishes);
+
+// Whether the pod may draw from the reservation now: it is available, nobody else has it, and it suits.
 bool matches(const ledger::Ledger& ledger, ledger::ReservationIndex index, const model::Pod& pod,
              const model::ReservationWishes& wishes);
 

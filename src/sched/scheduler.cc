@@ -55,7 +55,7 @@ void Scheduler::remove_node(std::string_view name, base::Instant now) {
 void Scheduler::put(model::Pod pod, base::Instant now) {
     const std::string uid = pod.meta.uid;
     if (pod.terminal()) return remove_pod(uid, now);
-    if (!pod.node.empty()) return put_bound(pod, now);
+    if (!pod.node.empty()) return put_bound(std::move(pod), now);
     if (pod.meta.deleted) return remove_pod(uid, now);
     if (!profiles_.contains(pod.spec->scheduler_name)) return;
     const auto [found, fresh] = pods_.try_emplace(uid);
@@ -70,7 +70,7 @@ void Scheduler::put(model::Pod pod, base::Instant now) {
     queue_.add({uid, pending.pod.spec->priority, pending.pod.meta.created}, !pending.pod.gates.empty(), now);
 }
 
-void Scheduler::put_bound(const model::Pod& pod, base::Instant now) {
+void Scheduler::put_bound(model::Pod pod, base::Instant now) {
     const std::string& uid = pod.meta.uid;
     queue_.remove(uid);
     pods_.erase(uid);
@@ -83,8 +83,12 @@ void Scheduler::put_bound(const model::Pod& pod, base::Instant now) {
     if (pod.meta.deleted) evictions_.seen(uid);
     // It may leave another node, or room on its own, to others.
     const auto known = ledger_.find_pod(uid);
-    const bool changed =
-        known != ledger::kNone && (ledger_.node_of(known) != pod.node || *ledger_.pod(known).spec != *pod.spec);
+    bool changed = false;
+    if (known != ledger::kNone) {
+        const auto& spec = ledger_.pod(known).spec;
+        if (*spec == *pod.spec) pod.spec = spec;  // compared once
+        changed = ledger_.node_of(known) != pod.node || pod.spec != spec;
+    }
     ledger_.put(pod);
     queue_.happened(Change::PodBound, now);
     if (!changed) return;

@@ -114,7 +114,7 @@ private:
         uint64_t serial = 0;
     };
 
-    void put_bound(const model::Pod& pod, base::Instant now);
+    void put_bound(model::Pod pod, base::Instant now);
     void follow_nomination(const PendingPod& pending, const std::string& before, base::Instant now);
     void stop_asking(std::string_view uid);
     void end_nomination(std::string_view uid, base::Instant now);
@@ -123,7 +123,7 @@ private:
     void decide_for(PendingPod& pending, base::Instant now, std::vector<Plan>& plans);
     void decide_for(PendingReservation& pending, base::Instant now, base::Time wall, std::vector<Plan>& plans);
     Row choose_fast(const model::Pod& pod, const Profile& profile);
-    void bind(const Ask& ask, Row row, std::vector<ledger::Charge> charges, const model::Labels& annotations,
+    void bind(const Ask& ask, Row row, const ledger::Charges& charges, const model::Labels& annotations,
               base::Instant now, std::vector<Plan>& plans);
     void refuse(PendingPod& pending, const Ask& ask, const Strikes& strikes, base::Instant now,
                 std::vector<Plan>& plans);

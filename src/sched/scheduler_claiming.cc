@@ -8,7 +8,8 @@ namespace berth::sched {
 void Scheduler::bind_or_claim(BindPod bind, std::vector<Plan>& plans) {
     std::vector<ClaimReservation> claims;
     if (options_.claims_first) {
-        claims = claims_for(pods_.find(bind.uid)->second.pod, ledger_.pod(ledger_.find_pod(bind.uid)).charges, ledger_);
+        claims =
+            claims_for(pods_.find(bind.uid)->second.pod, ledger_.pod(ledger_.find_pod(bind.uid)).charges(), ledger_);
     }
     if (claims.empty()) {
         plans.emplace_back(std::move(bind));
@@ -43,7 +44,7 @@ void Scheduler::give_back_claims(std::string_view pod) {
     claiming_.erase(std::string(pod));
     const auto index = ledger_.find_pod(pod);
     if (index == ledger::kNone) return;
-    for (const auto& charge : ledger_.pod(index).charges) {
+    for (const auto& charge : ledger_.pod(index).charges()) {
         claims_.insert(ledger_.reservation(charge.reservation).object->meta.uid);
     }
 }

@@ -35,7 +35,7 @@ void Scheduler::decide_one(const std::string& key, base::Instant now, base::Time
     queue_.remove(key);
 }
 
-void Scheduler::bind(const Ask& ask, Row row, std::vector<ledger::Charge> charges, const model::Labels& annotations,
+void Scheduler::bind(const Ask& ask, Row row, const ledger::Charges& charges, const model::Labels& annotations,
                      base::Instant now, std::vector<Plan>& plans) {
     const model::Pod& pod = *ask.pod;
     BindPod bind{pod.meta.uid,
@@ -45,7 +45,7 @@ void Scheduler::bind(const Ask& ask, Row row, std::vector<ledger::Charge> charge
                  {annotations.begin(), annotations.end()}};
     bind.extender = binder_for(*pod.spec, !charges.empty());
     const bool waits = bind_volumes_first(ask, row, bind, now, plans);
-    ledger_.assume(pod, row, std::move(charges));
+    ledger_.assume(pod, row, charges);
     if (!waits) bind_or_claim(std::move(bind), plans);
     end_nomination(pod.meta.uid, now);
 }
@@ -64,18 +64,16 @@ void Scheduler::decide_for(PendingPod& pending, base::Instant now, std::vector<P
     if (!consulted) {
         if (const Row row = choose_fast(pod, profile); row != ledger::kNoRow) {
             const Ask there = ask_on(pod, ledger_, row);
-            if (!deciders_.find(pod.spec->scheduler_name)->second->credit())
-                return bind(there, row, {}, {}, now, plans);
-            auto charges = charges_on(there, ledger_, row);
+            const auto charges = deciders_.find(pod.spec->scheduler_name)->second->charges(pod, ledger_, row);
             const auto annotations = annotations_for(charges, ledger_);
-            return bind(there, row, std::move(charges), annotations, now, plans);
+            return bind(there, row, charges, annotations, now, plans);
         }
     }
     const Ask ask = ask_for(pod, ledger_);
     if (consulted && ask.fault.empty()) return consult(pending, ask, profile, now, plans);
     Decision decision = decide_pod(ask, ledger_, profile, nominated_);
     if (decision.verdict.chosen != ledger::kNoRow) {
-        return bind(ask, decision.verdict.chosen, std::move(decision.charges), decision.annotations, now, plans);
+        return bind(ask, decision.verdict.chosen, decision.charges, decision.annotations, now, plans);
     }
     refuse(pending, ask, decision.verdict.strikes, now, plans);
 }

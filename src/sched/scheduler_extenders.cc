@@ -131,7 +131,7 @@ void Scheduler::conclude(PendingPod& pending, base::Instant now, std::vector<Pla
     }
     Decision decision = decided(ask, ledger_, weigh(ask, ledger_, profile, std::move(strikes), points));
     if (decision.verdict.chosen == ledger::kNoRow) return refuse(pending, ask, decision.verdict.strikes, now, plans);
-    bind(ask, decision.verdict.chosen, std::move(decision.charges), decision.annotations, now, plans);
+    bind(ask, decision.verdict.chosen, decision.charges, decision.annotations, now, plans);
 }
 
 // The one that binds the pod in the scheduler's place. What a reservation pays for only the scheduler can bind, since

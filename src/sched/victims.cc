@@ -14,11 +14,11 @@ bool may_go(const Ask& ask, const Ledger& ledger, Row row, PodIndex index) {
     const auto& pod = ledger.pod(index);
     if (pod.priority >= ask.spec->priority) return false;
     const Credit* credit = ask.credit(row);
-    return std::all_of(pod.charges.begin(), pod.charges.end(), [&](const auto& charge) {
-        if (!ledger.reservation(charge.reservation).live) return true;
-        if (!credit) return false;
-        return std::find(credit->matched.begin(), credit->matched.end(), charge.reservation) != credit->matched.end();
+    bool may = true;
+    pod.each_charge([&](ReservationIndex to, const model::Resources&) {
+        if (may && ledger.reservation(to).live) may = credit && credit->covers(to);
     });
+    return may;
 }
 
 void sort_by_importance(const Ledger& ledger, std::vector<PodIndex>& pods) {
@@ -101,8 +101,7 @@ RowAnswer victims_by_filters(const Ask& ask, Ledger& ledger, const Profile& prof
     const std::vector<PodIndex> pods = evictable(ask, ledger, row);
     if (pods.empty()) return {std::nullopt, {std::string(kNoVictims)}};
     // What a reservation has left for its owners changes with who is charged to it.
-    const bool charged =
-        std::any_of(pods.begin(), pods.end(), [&](PodIndex p) { return !ledger.pod(p).charges.empty(); });
+    const bool charged = std::any_of(pods.begin(), pods.end(), [&](PodIndex p) { return ledger.pod(p).charged(); });
     const auto try_row = [&] {
         if (!charged) return filter(ask, ledger, profile, nominated, row, row + 1);
         return filter(ask_for(*ask.pod, ledger), ledger, profile, nominated, row, row + 1);

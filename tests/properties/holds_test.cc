@@ -87,11 +87,10 @@ private:
             ASSERT_EQ(seldom_.choose(pod, ledger_), chosen) << pod.meta.uid;
         }
         if (chosen == ledger::kNoRow) return;
-        auto charges = sched::charges_on(sched::ask_on(pod, ledger_, chosen), ledger_, chosen);
-        ASSERT_TRUE(often_.credit() || charges.empty()) << pod.meta.uid;
+        const auto charges = often_.charges(pod, ledger_, chosen);
         ASSERT_EQ(charges, decision.charges) << pod.meta.uid;
         if (random_.chance(1, 6)) return;
-        ledger_.assume(pod, chosen, std::move(charges));
+        ledger_.assume(pod, chosen, charges);
         if (random_.chance(1, 3)) bind(pod, decision, chosen);
         pods_.push_back(std::move(pod));
     }

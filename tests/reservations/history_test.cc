@@ -209,7 +209,7 @@ private:
             const auto index = ledger.find_pod(pod.meta.uid);
             if (index == ledger::kNone || ledger.pod(index).row != row) continue;
             model::Resources rest = pod.spec->requests;
-            for (const auto& charge : ledger.pod(index).charges) {
+            for (const auto& charge : ledger.pod(index).charges()) {
                 rest.subtract(charge.amount);
                 charged[charge.reservation].add(charge.amount);
                 EXPECT_TRUE(ledger.reservation(charge.reservation).live);

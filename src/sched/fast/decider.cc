@@ -35,6 +35,7 @@ Decider::~Decider() = default;
 
 Row Decider::choose(const model::Pod& pod, const Ledger& ledger) {
     credit_ = true;
+    only_one_ = ledger::kNone;
     if (const auto rows = named_rows(*pod.spec, ledger)) {
         ++counts_.named;
         return best_among(ask_for(pod, ledger), ledger, *rows);

@@ -30,8 +30,8 @@ public:
     // Always equals decide(ask, ledger, profile).chosen for the pod's or the reservation's ask.
     Row choose(const model::Pod& pod, const Ledger& ledger);
     Row choose(const model::Reservation& reservation, const Ledger& ledger);
-    // Whether the pod that was asked for last may have credit on its row.
-    bool credit() const { return credit_; }
+    // What the pod that was asked for last draws from on the row that was chosen; before the ledger changes.
+    ledger::Charges charges(const model::Pod& pod, const Ledger& ledger, Row row) const;
 
     // How asks were answered so far.
     struct Counts {
@@ -84,7 +84,7 @@ private:
     bool reaches_far(const Ask& ask, const Ledger& ledger) const;
     // Credit: see decider_credit.cc
     Side& side_of(Class& c, const model::Pod& pod, const Ledger& ledger);
-    CreditPlace judge(const Class& c, const Ledger& ledger, const Ask& ask, Row row) const;
+    CreditPlace judge(const Class& c, const Ledger& ledger, const Ask& ask, const Credit& credit, Row row) const;
     Row choose_with_side(Class& c, const model::Pod& pod, const Ledger& ledger);
     Row choose_with_credit(Class& c, const Ask& ask, const Ledger& ledger);
     Row best_supplied(const Ask& ask, const Ledger& ledger) const;
@@ -128,7 +128,8 @@ private:
     std::vector<int64_t> points_;  // scratch, by row
     std::vector<int64_t> totals_;  // scratch, by row
     uint64_t uses_ = 0;
-    bool credit_ = false;
+    bool credit_ = false;                        // the pod that was asked for last may have credit on its row
+    ReservationIndex only_one_ = ledger::kNone;  // what it draws from there, when that can be nothing else
     size_t tree_bytes_ = 0;
 };
 

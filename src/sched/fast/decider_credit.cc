@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "sched/credit.h"
-#include "sched/draw.h"
 #include "sched/fast/decider.h"
 
 namespace berth::sched::fast {
@@ -25,23 +24,30 @@ Side& Decider::side_of(Class& c, const model::Pod& pod, const Ledger& ledger) {
         found = c.sides.end() - 1;
     }
     (*found)->last_use = uses_;
-    (*found)->follow(ledger, [&](const Ask& ask, Row row) { return judge(c, ledger, ask, row); });
+    (*found)->follow(ledger,
+                     [&](const Ask& ask, const Credit& credit, Row row) { return judge(c, ledger, ask, credit, row); });
     return **found;
 }
 
-CreditPlace Decider::judge(const Class& c, const Ledger& ledger, const Ask& ask, Row row) const {
+CreditPlace Decider::judge(const Class& c, const Ledger& ledger, const Ask& ask, const Credit& credit, Row row) const {
     CreditPlace place;
-    place.row = row;
     place.key = worth(c, ledger, row);
     if (place.key == 0) return place;
-    place.open = admits_with_credit(ask, ledger, row);
-    if (place.open) place.supplied = reservation_score(ask, ledger, row);
+    const Drawing drawing = draw_on(credit, ask, ledger, row);
+    place.open = admits(credit, drawing, ask, ledger, row);
+    if (place.open) place.supplied = score_of(drawing.from, ask, ledger);
     place.odd = place.supplied == 0 && place.open != (exact(c, ledger, row) != 0);
     return place;
 }
 
+ledger::Charges Decider::charges(const model::Pod& pod, const Ledger& ledger, Row row) const {
+    if (!credit_) return {};
+    if (only_one_ != ledger::kNone) return charges_to({only_one_}, *pod.spec, ledger);
+    return charges_on(ask_on(pod, ledger, row), ledger, row);
+}
+
 Row Decider::choose_with_side(Class& c, const model::Pod& pod, const Ledger& ledger) {
-    const Side& side = side_of(c, pod, ledger);
+    Side& side = side_of(c, pod, ledger);
     if (!side.fault().empty()) return ledger::kNoRow;
     Ask ask;
     ask.spec = pod.spec.get();
@@ -49,10 +55,11 @@ Row Decider::choose_with_side(Class& c, const model::Pod& pod, const Ledger& led
     if (!named_by_reservation(pod, ledger) && !side.claims(pod, ledger)) {
         if (side.must_draw() && !side.any_open()) return ledger::kNoRow;
         if (side.empty()) return choose_without_credit(c, ask, ledger);
-        const CreditPlace* best_place = side.best();
+        const auto best_place = side.best();
         const bool far = reaches_far(ask, ledger);
         if (!far && best_place && (c.statics->groups.size() == 1 || side.alone_best())) {
             ++counts_.drawn;
+            only_one_ = side.only_one(best_place->row);
             return best_place->row;
         }
         if (!far && !best_place && side.odd() == 0 && !side.must_draw()) return choose_without_credit(c, ask, ledger);
@@ -73,7 +80,7 @@ Row Decider::choose_with_credit(Class& c, const Ask& ask, const Ledger& ledger) 
     if (ask.wishes.affinity) std::fill(open_.begin(), open_.end(), 0);
     for (const auto& [row, credit] : ask.credits) {
         keys_[row] = worth(c, ledger, row);
-        open_[row] = keys_[row] != 0 && admits_with_credit(ask, ledger, row);
+        open_[row] = keys_[row] != 0 && admits(credit, draw_on(credit, ask, ledger, row), ask, ledger, row);
     }
     close_rows(ask, ledger);
     add_far_points(ask, ledger);

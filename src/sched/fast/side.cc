@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sched/credit.h"
+#include "sched/match.h"
 
 namespace berth::sched::fast {
 namespace {
@@ -11,14 +12,16 @@ bool has_name(const model::ReservationOwner& owner) {
     return owner.object && (!owner.object->name.empty() || !owner.object->uid.empty());
 }
 
-bool same_text(const model::Labels& a, const model::Labels& b, std::string_view key) {
-    const std::string* one = a.find(key);
-    const std::string* other = b.find(key);
-    return one && other ? *one == *other : one == other;
+bool same_wishes(const model::Labels& a, const model::Labels& b) {
+    if (a.empty() && b.empty()) return true;
+    for (const std::string_view key : {model::kReservationAffinity, model::kExactMatch}) {
+        if (a.has(key) != b.has(key) || a.get(key) != b.get(key)) return false;
+    }
+    return true;
 }
 
 bool is_claimed(const ledger::ReservationEntry& entry) {
-    return entry.open && entry.object->allocate_once && !entry.object->current_owners.empty();
+    return entry.once && !entry.object->current_owners.empty();
 }
 
 }  // namespace
@@ -38,28 +41,28 @@ Side::Side(const model::Pod& pod) : pod_(pod) {
 
 bool Side::speaks_for(const model::Pod& pod) const {
     return pod.meta.ns == pod_.meta.ns && pod.meta.labels == pod_.meta.labels && pod.meta.owners == pod_.meta.owners &&
-           same_text(pod.meta.annotations, pod_.meta.annotations, model::kReservationAffinity) &&
-           same_text(pod.meta.annotations, pod_.meta.annotations, model::kExactMatch);
+           same_wishes(pod.meta.annotations, pod_.meta.annotations);
 }
 
 void Side::follow(const Ledger& ledger, Judge judge) {
     const auto& changes = ledger.changes();
     // Judging one row anew costs about as much as finding it.
-    const bool few = changes.sequence() - sequence_ <= 64 + places_.size();
+    const bool few = changes.sequence() - sequence_ <= 64 + known_rows_;
     if (epoch_ != changes.static_epoch() || !changes.remembers(sequence_) || !few) {
         start_over(ledger, judge);
     } else {
         changes.replay(sequence_, [&](Row row) { look_at(ledger, row, judge); });
     }
+    tidy();
     epoch_ = changes.static_epoch();
     sequence_ = changes.sequence();
 }
 
 void Side::start_over(const Ledger& ledger, Judge judge) {
-    places_.clear();
-    open_.clear();
+    known_.clear();
+    ranked_.clear();
     claimed_.clear();
-    odd_ = 0;
+    supplying_ = known_rows_ = credits_ = open_ = odd_ = 0;
     if (!ask_.fault.empty()) return;
     absl::flat_hash_set<Row> rows;
     ledger.owner_index().candidates(
@@ -67,42 +70,104 @@ void Side::start_over(const Ledger& ledger, Judge judge) {
     for (const Row row : rows) look_at(ledger, row, judge);
 }
 
-void Side::forget(Row row) {
-    const auto found = places_.find(row);
-    if (found == places_.end()) return;
-    if (found->second.open) open_.erase(found->second);
-    odd_ -= found->second.odd;
-    places_.erase(found);
+void Side::look_at(const Ledger& ledger, Row row, Judge judge) {
+    const auto& node = ledger.at(row);
+    if (node.reservations.empty() && known_rows_ == 0 && claimed_.empty()) return;
+    Known* known = known_.find(row);
+    if (known) leave(*known);
+    if (!known || known->roster != node.roster) known = meet(ledger, row, known);
+    if (!known) return;
+    if (known->claimed) note_claims(ledger, row);
+    Few matched;
+    for (const ReservationIndex index : known->suiting) {
+        if (ledger.reservation(index).open) matched.push_back(index);
+    }
+    known->credit = !matched.empty();
+    if (!known->credit) return;
+    const CreditPlace& place = known->place = judge(ask_, credit_of(std::move(matched), ledger), row);
+    ++credits_;
+    open_ += place.open;
+    odd_ += place.odd;
+    supplying_ += place.supplied > 0;
+    if (place.supplied > 0) put({place.supplied, place.key, row});
 }
 
-void Side::look_at(const Ledger& ledger, Row row, Judge judge) {
-    const auto& reservations = ledger.at(row).reservations;
-    if (reservations.empty() && places_.empty() && claimed_.empty()) return;
-    forget(row);
-    const bool claimed = std::any_of(reservations.begin(), reservations.end(),
-                                     [&](const auto index) { return is_claimed(ledger.reservation(index)); });
+// Finds out which of the row's reservations are for these pods. nullptr: none, and nothing is remembered.
+Side::Known* Side::meet(const Ledger& ledger, Row row, Known* known) {
+    const auto& node = ledger.at(row);
+    Few suiting;
+    for (const ReservationIndex index : node.reservations) {
+        if (suits(ledger, index, pod_, ask_.wishes)) suiting.push_back(index);
+    }
+    note_claims(ledger, row);
+    if (!known && suiting.empty()) return nullptr;
+    if (!known) known = &known_[row];
+    known_rows_ -= !known->suiting.empty();
+    known_rows_ += !suiting.empty();
+    known->roster = node.roster;
+    known->suiting = std::move(suiting);
+    known->claimed = std::any_of(node.reservations.begin(), node.reservations.end(),
+                                 [&](const auto index) { return is_claimed(ledger.reservation(index)); });
+    return known;
+}
+
+void Side::note_claims(const Ledger& ledger, Row row) {
+    const auto& all = ledger.at(row).reservations;
+    const bool claimed = std::any_of(all.begin(), all.end(), [&](const auto index) {
+        return ledger.reservation(index).open && is_claimed(ledger.reservation(index));
+    });
     if (claimed) {
         claimed_.insert(row);
     } else if (!claimed_.empty()) {
         claimed_.erase(row);
     }
-    if (reservations.empty() || !look_only_at(ask_, ledger, row)) return;
-    const CreditPlace place = judge(ask_, row);
-    places_.emplace(row, place);
-    if (place.open) open_.insert(place);
-    odd_ += place.odd;
 }
 
-const CreditPlace* Side::best() const {
-    if (open_.empty()) return nullptr;
-    const CreditPlace& last = *open_.rbegin();
-    return last.supplied > 0 ? &last : nullptr;
+void Side::leave(const Known& known) {
+    if (!known.credit) return;
+    --credits_;
+    open_ -= known.place.open;
+    odd_ -= known.place.odd;
+    supplying_ -= known.place.supplied > 0;
 }
 
-bool Side::alone_best() const {
-    const auto last = open_.rbegin();
-    const auto next = std::next(last);
-    return next == open_.rend() || next->supplied < last->supplied;
+// Whether it is what the place is worth now.
+bool Side::stands(const Standing& standing) const {
+    const Known& known = *known_.find(standing.row);
+    return known.credit && known.place.supplied == standing.supplied && known.place.key == standing.key;
+}
+
+void Side::put(const Standing& standing) {
+    ranked_.push_back(standing);
+    std::push_heap(ranked_.begin(), ranked_.end());
+}
+
+void Side::take_best() {
+    std::pop_heap(ranked_.begin(), ranked_.end());
+    ranked_.pop_back();
+}
+
+void Side::tidy() {
+    if (ranked_.size() > 64 + 2 * supplying_) {
+        std::erase_if(ranked_, [&](const Standing& standing) { return !stands(standing); });
+        std::sort(ranked_.rbegin(), ranked_.rend());
+        ranked_.erase(std::unique(ranked_.begin(), ranked_.end()), ranked_.end());
+    }
+    while (!ranked_.empty() && !stands(ranked_.front())) take_best();
+}
+
+ReservationIndex Side::only_one(Row row) const {
+    const Few& suiting = known_.find(row)->suiting;
+    return suiting.size() == 1 ? suiting.front() : ledger::kNone;
+}
+
+bool Side::alone_best() {
+    const Standing best = ranked_.front();
+    take_best();
+    while (!ranked_.empty() && (ranked_.front().row == best.row || !stands(ranked_.front()))) take_best();
+    const bool alone = ranked_.empty() || ranked_.front().supplied < best.supplied;
+    put(best);
+    return alone;
 }
 
 bool Side::claims(const model::Pod& pod, const Ledger& ledger) const {
