@@ -40,13 +40,17 @@ public:
         fail_at_ = operation;
         fault_ = fault;
     }
-    int64_t operations() const { return operations_; }
+    int64_t operations() const {
+        const std::lock_guard lock(mutex_);
+        return operations_;
+    }
     // Called before every operation, on the thread that does it.
     void before_each(std::function<void()> call) { before_ = std::move(call); }
 
     // Writes into `dir` what a power cut now could leave of the files seen so far: all that was synced, and of the rest
     // each 512-byte sector with probability kept/4.
     void power_cut(const std::string& dir, base::Random& random, uint64_t kept) const {
+        const std::lock_guard lock(mutex_);
         for (const auto& [path, disk] : disks_) {
             std::string image = disk->synced;
             for (const Unsynced& each : disk->unsynced) each.apply(image, random, kept);
@@ -101,6 +105,7 @@ private:
 
     static int open(sqlite3_vfs* vfs, const char* path, sqlite3_file* file, int flags, int* out_flags) {
         FaultVfs& self = of(vfs);
+        const std::lock_guard lock(self.mutex_);
         File& mine = of(file);
         const int code = self.real_->xOpen(self.real_, path, mine.real(), flags, out_flags);
         mine.base.pMethods = mine.real()->pMethods ? &self.methods() : nullptr;
@@ -109,12 +114,14 @@ private:
         return code;
     }
     static int erase(sqlite3_vfs* vfs, const char* path, int sync_dir) {
+        const std::lock_guard lock(of(vfs).mutex_);
         of(vfs).disks_.erase(path);
         return of(vfs).real_->xDelete(of(vfs).real_, path, sync_dir);
     }
 
     static int write(sqlite3_file* file, const void* data, int size, sqlite3_int64 offset) {
         File& mine = of(file);
+        const std::lock_guard lock(mine.owner->mutex_);
         const Fault fault = mine.owner->next();
         if (fault == Fault::Error) return SQLITE_IOERR_WRITE;
         if (fault == Fault::Full) return SQLITE_FULL;
@@ -128,11 +135,13 @@ private:
     }
     static int truncate(sqlite3_file* file, sqlite3_int64 size) {
         File& mine = of(file);
+        const std::lock_guard lock(mine.owner->mutex_);
         if (mine.owner->next() != Fault::None) return SQLITE_IOERR_TRUNCATE;
         return mine.real()->pMethods->xTruncate(mine.real(), size);
     }
     static int sync(sqlite3_file* file, int flags) {
         File& mine = of(file);
+        const std::lock_guard lock(mine.owner->mutex_);
         const bool failed = mine.owner->next() != Fault::None;
         if (mine.disk && !failed) {
             base::Random all(0);
@@ -152,6 +161,8 @@ private:
     std::string name_;
     sqlite3_vfs* real_;
     sqlite3_vfs vfs_;
+    // The log syncs on a thread of its own. Recursive: before_each() may look at us.
+    mutable std::recursive_mutex mutex_;
     std::map<std::string, std::unique_ptr<Disk>> disks_;
     int64_t operations_ = 0;
     int64_t fail_at_ = 0;

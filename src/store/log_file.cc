@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "store/log_row.h"
@@ -14,6 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int kLoaded = 8;  // so much longer a write-ahead log may become under load
 constexpr const char* kSave = "UPDATE state SET last = ?, floor = ?, rows = ?, sum = ?";
 
 Status make_file(const DataDir& dir, const std::string& vfs) {
@@ -52,10 +55,16 @@ Status fill_wal(const std::string& path, size_t size) {
     struct stat info = {};
     Status filled;
     if (fstat(fd, &info) == 0 && static_cast<size_t>(info.st_size) < size) {
-        const std::string zeros(size - static_cast<size_t>(info.st_size), '\0');
-        if (::write(fd, zeros.data(), zeros.size()) != static_cast<ssize_t>(zeros.size()) || fsync(fd) != 0) {
-            filled = system_error("write " + path);
+        // Page by page: after one large write the kernel would keep the file in large pieces, and look through all of
+        // such a piece for each of SQLite's small writes.
+        const std::array<char, 4096> zeros = {};
+        size_t rest = size - static_cast<size_t>(info.st_size);
+        while (filled && rest > 0) {
+            const size_t piece = std::min(rest, zeros.size());
+            if (::write(fd, zeros.data(), piece) != static_cast<ssize_t>(piece)) filled = system_error("write " + path);
+            rest -= piece;
         }
+        if (filled && fsync(fd) != 0) filled = system_error("write " + path);
     }
     ::close(fd);
     return filled;
@@ -89,7 +98,7 @@ Result<std::unique_ptr<LogFile>> LogFile::open(const DataDir& dir, const FileTun
         file->database_ = TRY(Database::open(dir.file(), Database::Mode::Write, tuning.vfs));
         TRY(recognise(file->database_, dir.file()));
         TRY(
-            file->database_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
+            file->database_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
                                     "PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -4096"));
         TRY(fill_wal(dir.wal(), tuning.wal_bytes));
         TRY(upgrade(file->database_));
@@ -152,7 +161,8 @@ Status LogFile::prepare_writes() {
             return SQLITE_OK;
         },
         this);
-    return {};
+    sqlite3_file_control(database_.handle(), nullptr, SQLITE_FCNTL_JOURNAL_POINTER, &wal_);
+    return sync();  // the first one also makes the file's name safe
 }
 
 Status LogFile::quick_check() {
@@ -219,14 +229,27 @@ Status LogFile::save_state() {
         .run();
 }
 
-Status LogFile::write(std::span<const EntryPtr> entries) {
-    TRY(begin_.run());
+Status LogFile::add(std::span<const EntryPtr> entries) {
+    if (!adding_) TRY(begin_.run());
+    adding_ = true;
     for (const EntryPtr& entry : entries) {
         for (const EventPtr& event : entry->events) TRY(insert(*event));
+        extent_.last = entry->revision;
     }
-    extent_.last = entries.back()->revision;
+    return {};
+}
+
+Status LogFile::commit() {
     TRY(save_state());
+    adding_ = false;
     return commit_.run();
+}
+
+// SQLite in its mode NORMAL writes its log in the right order and leaves the fsync of a commit to us.
+Status LogFile::sync() {
+    const int code = wal_->pMethods->xSync(wal_, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY);
+    if (code != SQLITE_OK) return base::internal(fmt::format("{} (SQLite code {})", sqlite3_errstr(code), code));
+    return {};
 }
 
 Status LogFile::forget(std::span<const int64_t> ids, Revision floor) {
@@ -242,8 +265,8 @@ Status LogFile::forget(std::span<const int64_t> ids, Revision floor) {
     return commit_.run();
 }
 
-Status LogFile::checkpoint() {
-    if (wal_pages_ < tuning_.checkpoint_pages) return {};
+Status LogFile::checkpoint(bool others_wait) {
+    if (wal_pages_ < (others_wait ? kLoaded : 1) * tuning_.checkpoint_pages) return {};
     wal_pages_ = 0;
     const int code =
         sqlite3_wal_checkpoint_v2(database_.handle(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);

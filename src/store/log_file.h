@@ -14,7 +14,8 @@
 namespace berth::store {
 
 struct FileTuning {
-    // SQLite's write-ahead log is copied into the file when it has this many pages of 4 KiB.
+    // SQLite's write-ahead log is copied into the file when it has this many pages of 4 KiB; under load eight times as
+    // many.
     int checkpoint_pages = 1000;
     // It is kept at this size, filled with zeros, from the start: an fsync that overwrites takes about half as long as
     // one that also makes the file longer. SQLite takes zeros for an empty log.
@@ -41,12 +42,16 @@ public:
     Status quick_check();
     // Every row in order; refuses a row whose checksum differs, or a file that lost one.
     Status replay(const Log::Replay&);
-    // Durable, all or none, when it returns.
-    Status write(std::span<const EntryPtr>);
+    // Into the open transaction, which begins with the first.
+    Status add(std::span<const EntryPtr>);
+    // Ends the transaction: what was added is all there or not at all after a crash, and safe once sync() has returned.
+    Status commit();
+    // Makes safe what was committed before the call. The only function that another thread may call meanwhile.
+    Status sync();
     // Deletes superseded rows; the history then begins at `floor`.
     Status forget(std::span<const int64_t> ids, Revision floor);
-    // Moves SQLite's write-ahead log into the file when it has grown enough.
-    Status checkpoint();
+    // Moves SQLite's write-ahead log into the file when it has grown enough; while others wait, only when it is large.
+    Status checkpoint(bool others_wait);
     // Closing will write nothing.
     void abandon();
 
@@ -70,7 +75,9 @@ private:
     Statement insert_;
     Statement delete_;
     Statement save_;
-    int wal_pages_ = 0;  // set by SQLite's hook after each commit
+    sqlite3_file* wal_ = nullptr;  // SQLite's, for sync()
+    bool adding_ = false;          // in a transaction
+    int wal_pages_ = 0;            // set by SQLite's hook after each commit
 };
 
 }  // namespace berth::store

@@ -3,7 +3,9 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -18,10 +20,50 @@ namespace {
 constexpr size_t kBatchEntries = 1024;
 constexpr size_t kBatchBytes = 4 << 20;
 constexpr size_t kForgetRows = 256;
+// While a batch is on its way to the disk, the next is written into the file in pieces of this many entries.
+constexpr size_t kPiece = 64;
 // Under load a commit waits for as many as came together last time, so that they share its cost; but not for long, and
-// not for few.
+// not for few, which are also made safe without the other thread.
 constexpr size_t kWorthWaiting = 8;
 constexpr auto kLongestGathering = std::chrono::milliseconds(2);
+
+// Does one thing at a time on a thread of its own: LogFile::sync().
+class Syncer {
+public:
+    Syncer(LogFile& file, std::function<void(Status)> done)
+        : file_(file), done_(std::move(done)), thread_(base::named_thread("sync", [this] { run(); })) {}
+    ~Syncer() {
+        set(Wish::End);
+        thread_.join();
+    }
+    void start() { set(Wish::Sync); }
+
+private:
+    enum class Wish : uint8_t { None, Sync, End };
+
+    void set(Wish wish) {
+        {
+            std::lock_guard lock(mutex_);
+            wish_ = wish;
+        }
+        wake_.notify_one();
+    }
+    void run() {
+        while (next() == Wish::Sync) done_(file_.sync());
+    }
+    Wish next() {
+        std::unique_lock lock(mutex_);
+        wake_.wait(lock, [&] { return wish_ != Wish::None; });
+        return std::exchange(wish_, Wish::None);
+    }
+
+    LogFile& file_;
+    std::function<void(Status)> done_;
+    std::mutex mutex_;
+    std::condition_variable wake_;
+    Wish wish_ = Wish::None;
+    std::thread thread_;
+};
 
 class SqliteLog : public Log {
 public:
@@ -37,24 +79,44 @@ public:
     void close() override;
 
 private:
-    using Batch = std::vector<EntryPtr>;
+    using Clock = std::chrono::steady_clock;
+    // Entries that share a transaction: first written into the open one, then committed, then safe.
+    struct Batch {
+        size_t entries = 0;
+        size_t bytes = 0;
+        Revision last = 0;
+        bool full() const { return entries >= kBatchEntries || bytes >= kBatchBytes; }
+    };
+    enum class Next : uint8_t { Work, Idle, End };
 
     // Everything below runs on the log's thread.
     void run();
-    bool wait(Batch&);
-    Status write(const Batch&);
-    Status compact();
+    Status work();
+    Next wait();
+    bool commit_is_due(Clock::time_point now) const;
+    Status turn(Next);
+    std::vector<EntryPtr> take();
+    Status add(const std::vector<EntryPtr>&);
+    Status land(Batch& landed);
+    Status commit(Batch& landed);
     Status tidy(bool idle);
+    Status compact();
 
     std::unique_ptr<DirLock> lock_;  // outlives the file
     std::unique_ptr<LogFile> file_;
     Garbage garbage_;
     Sink* sink_ = nullptr;
+    std::unique_ptr<Syncer> syncer_;
+    Batch open_;                      // in the transaction
+    Batch flying_;                    // committed, and not yet safe
+    size_t last_size_ = 0;            // of the batch before
+    Clock::time_point committed_at_;  // the batch before
 
     std::mutex mutex_;
     std::condition_variable wake_;
     std::deque<EntryPtr> queue_;
-    size_t wanted_ = 1;  // so many in the queue are worth waking for
+    size_t wanted_ = 1;             // so many in the queue are worth waking for
+    std::optional<Status> synced_;  // what came of `flying_`
     bool closing_ = false;
     std::thread thread_;
 };
@@ -104,41 +166,76 @@ void SqliteLog::close() {
 }
 
 void SqliteLog::run() {
-    Batch batch;
-    while (wait(batch)) {
-        Status done = batch.empty() ? Status() : write(batch);
-        if (done && !batch.empty()) sink_->durable(batch.back()->revision);
-        if (done) done = tidy(batch.empty());
-        if (!done) {
-            file_->abandon();
-            sink_->failed(done.error());
-            return;
+    syncer_ = std::make_unique<Syncer>(*file_, [this](Status status) {
+        {
+            std::lock_guard lock(mutex_);
+            synced_ = std::move(status);
         }
-    }
+        wake_.notify_one();
+    });
+    const Status done = work();
+    syncer_.reset();
+    if (done) return;
+    file_->abandon();
+    sink_->failed(done.error());
 }
 
-// False: closing, and nothing is left. An empty batch: a quiet moment in which there is something to tidy.
-bool SqliteLog::wait(Batch& batch) {
-    const size_t last = std::exchange(batch, {}).size();
+Status SqliteLog::work() {
+    for (Next next = wait(); next != Next::End; next = wait()) TRY(turn(next));
+    return {};
+}
+
+// What is in the transaction waits for those before it, and under load a little for company.
+bool SqliteLog::commit_is_due(Clock::time_point now) const {
+    if (open_.entries == 0 || flying_.entries > 0) return false;
+    return last_size_ < kWorthWaiting || open_.entries >= last_size_ || now >= committed_at_ + kLongestGathering;
+}
+
+// Until there is something to do; Idle: a quiet moment in which there is something to tidy.
+SqliteLog::Next SqliteLog::wait() {
     std::unique_lock lock(mutex_);
-    if (last >= kWorthWaiting) {
-        wanted_ = std::min(last, kBatchEntries);
-        wake_.wait_for(lock, kLongestGathering, [&] { return closing_ || queue_.size() >= wanted_; });
-        wanted_ = 1;
+    if (flying_.entries > 0) {
+        wanted_ = kPiece;
+        wake_.wait(lock, [&] { return synced_ || (queue_.size() >= wanted_ && !open_.full()); });
+        return Next::Work;
     }
-    wake_.wait(lock, [&] { return closing_ || !queue_.empty() || garbage_.too_much(); });
-    size_t bytes = 0;
-    while (!queue_.empty() && batch.size() < kBatchEntries && bytes < kBatchBytes) {
-        bytes += bytes_of(*queue_.front());
-        batch.push_back(std::move(queue_.front()));
+    if (open_.entries > 0) {
+        wanted_ = last_size_ - open_.entries;
+        wake_.wait_until(lock, committed_at_ + kLongestGathering, [&] { return queue_.size() >= wanted_ || closing_; });
+        return Next::Work;
+    }
+    wanted_ = 1;
+    wake_.wait(lock, [&] { return !queue_.empty() || closing_ || garbage_.too_much(); });
+    if (!queue_.empty()) return Next::Work;
+    return closing_ ? Next::End : Next::Idle;
+}
+
+Status SqliteLog::turn(Next next) {
+    TRY(add(take()));
+    Batch landed;
+    TRY(land(landed));
+    if (commit_is_due(Clock::now())) TRY(commit(landed));
+    if (landed.entries > 0) sink_->durable(landed.last);
+    return tidy(next == Next::Idle);
+}
+
+std::vector<EntryPtr> SqliteLog::take() {
+    std::vector<EntryPtr> taken;
+    std::lock_guard lock(mutex_);
+    while (!queue_.empty() && !open_.full()) {
+        ++open_.entries;
+        open_.bytes += bytes_of(*queue_.front());
+        open_.last = queue_.front()->revision;
+        taken.push_back(std::move(queue_.front()));
         queue_.pop_front();
     }
-    return !batch.empty() || !closing_;
+    return taken;
 }
 
-Status SqliteLog::write(const Batch& batch) {
-    TRY(file_->write(batch));
-    for (const EntryPtr& entry : batch) {
+Status SqliteLog::add(const std::vector<EntryPtr>& entries) {
+    if (entries.empty()) return {};
+    TRY(file_->add(entries));
+    for (const EntryPtr& entry : entries) {
         for (const EventPtr& event : entry->events) {
             garbage_.add(*event->record, event->type == Event::Type::Deleted, event->previous.get());
         }
@@ -146,9 +243,34 @@ Status SqliteLog::write(const Batch& batch) {
     return {};
 }
 
+// What the other thread has made safe, if it has.
+Status SqliteLog::land(Batch& landed) {
+    std::lock_guard lock(mutex_);
+    if (!synced_) return {};
+    landed = std::exchange(flying_, {});
+    return *std::exchange(synced_, std::nullopt);
+}
+
+// A few entries are made safe here; for many the other thread waits, while we go on with those that come meanwhile.
+Status SqliteLog::commit(Batch& landed) {
+    TRY(file_->commit());
+    const Batch batch = std::exchange(open_, {});
+    last_size_ = batch.entries;
+    committed_at_ = Clock::now();
+    if (batch.entries < kWorthWaiting && landed.entries == 0) {
+        TRY(file_->sync());
+        landed = batch;
+    } else {
+        flying_ = batch;
+        syncer_->start();
+    }
+    return {};
+}
+
 Status SqliteLog::tidy(bool idle) {
+    if (open_.entries > 0) return {};
     if (idle || garbage_.far_too_much()) TRY(compact());
-    return file_->checkpoint();
+    return file_->checkpoint(flying_.entries > 0);
 }
 
 Status SqliteLog::compact() {
