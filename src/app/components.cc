@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
 
 #include "api/call.h"
 #include "app/controllers_run.h"
@@ -15,17 +18,59 @@
 #include "cli/dump.h"
 #include "control/simulated.h"
 #include "control/volumes.h"
-#include "link/connect.h"
 #include "sched/plugin.h"
 
 namespace berth::app {
 namespace {
 
-Status send_now(link::Server& server, const link::Request& request) {
-    const link::Reply reply = TRY(link::ask(server, request));
-    if (reply.ok()) return {};
-    return Error{Reason::InternalError, fmt::format("{} {}: {}", request.method, request.path, reply.body)};
-}
+// Requests one behind the other, many of them under way: each sees what those before it wrote. The first refusal is
+// kept. The answers come on other threads.
+class Convoy {
+public:
+    explicit Convoy(link::Server& door) : door_(door) {}
+    ~Convoy() { wait_below(1); }
+    Convoy(const Convoy&) = delete;
+    Convoy& operator=(const Convoy&) = delete;
+
+    void send(link::Request request) {
+        wait_below(kMostUnderWay);
+        {
+            const std::lock_guard lock(mutex_);
+            ++under_way_;
+        }
+        const std::string what = request.method + " " + request.path;
+        door_.send(std::move(request), [this, what](const Result<link::Reply>& reply) {
+            const std::lock_guard lock(mutex_);
+            if (!reply) keep(reply.error());
+            if (reply && !reply->ok()) keep({Reason::InternalError, fmt::format("{}: {}", what, reply->body)});
+            --under_way_;
+            changed_.notify_one();
+        });
+    }
+    // When all have been answered.
+    Status arrive() {
+        wait_below(1);
+        if (failure_) return *failure_;
+        return {};
+    }
+
+private:
+    static constexpr size_t kMostUnderWay = 512;
+
+    void keep(Error error) {
+        if (!failure_) failure_ = std::move(error);
+    }
+    void wait_below(size_t count) {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return under_way_ < count; });
+    }
+
+    link::Server& door_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    size_t under_way_ = 0;
+    std::optional<Error> failure_;
+};
 
 std::string collection_of(const model::Kind& kind, const std::string& ns) {
     std::string path = kind.group.empty() ? "/api/" + kind.version : "/apis/" + kind.group + "/" + kind.version;
@@ -34,7 +79,7 @@ std::string collection_of(const model::Kind& kind, const std::string& ns) {
 }
 
 // Creates an object with its status, unless one of its name exists.
-Status create_once(Server& server, link::Server& door, const Json& object) {
+Status create_once(Server& server, Convoy& convoy, const Json& object) {
     const auto kinds = server.desk().kinds();
     const auto version = std::string(base::find_string(object, {"apiVersion"}));
     const model::Kind* kind = kinds->of(version, base::find_string(object, {"kind"}));
@@ -45,13 +90,26 @@ Status create_once(Server& server, link::Server& door, const Json& object) {
     const std::string name(base::find_string(object, {"metadata", "name"}));
     const std::string path = collection_of(*kind, ns);
     const store::Key key{api::store_kind(kind->group, kind->plural), ns, name};
-    if (server.store().get(key)) return {};
-    TRY(send_now(door, {"POST", path, base::to_text(object)}));
+    if (server.store().head(key)) return {};
+    convoy.send({"POST", path, base::to_text(object)});
     const Json* status = base::find(object, {"status"});
     if (!status || !kind->has_status()) return {};
     const Json patch(JsonObject{{"status", *status}});
-    return send_now(door,
-                    {"PATCH", path + "/" + name + "/status", base::to_text(patch), "application/merge-patch+json"});
+    convoy.send({"PATCH", path + "/" + name + "/status", base::to_text(patch), "application/merge-patch+json"});
+    return {};
+}
+
+// Nodes of a file are simulated ones.
+Status create_from(const std::string& file, Server& server, link::Server& door) {
+    Convoy convoy(door);
+    for (auto& object : TRY(cli::read_object_file(file))) {
+        if (base::find_string(object, {"kind"}) == "Node") {
+            base::object_at(object, {"metadata", "annotations"})[control::kSimulatedNode] = "true";
+        }
+        base::object_at(object, {"metadata"}).erase("resourceVersion");
+        TRY(create_once(server, convoy, object));
+    }
+    return convoy.arrive();
 }
 
 Result<control::SimulatedNode> node_template(const UpOptions& options) {
@@ -72,23 +130,18 @@ Status create_nodes(Server& server, const UpOptions& options) {
     const auto door = local_link(server, {"berth:up", {std::string(api::kMasters)}});
     for (const auto* file : {&options.import_file, &options.nodes_file}) {
         if (file->empty()) continue;
-        for (auto& object : TRY(cli::read_object_file(*file))) {
-            if (base::find_string(object, {"kind"}) == "Node") {
-                base::object_at(object, {"metadata", "annotations"})[control::kSimulatedNode] = "true";
-            }
-            base::object_at(object, {"metadata"}).erase("resourceVersion");
-            if (auto made = create_once(server, *door, object); !made) {
-                return base::bad_request(fmt::format("{}: {}", *file, made.error().message));
-            }
+        if (auto made = create_from(*file, server, *door); !made) {
+            return base::bad_request(fmt::format("{}: {}", *file, made.error().message));
         }
     }
     if (!options.nodes_file.empty()) return {};
     control::SimulatedNode node = TRY(node_template(options));
+    Convoy convoy(*door);
     for (int i = 0; i < options.nodes; ++i) {
         node.name = fmt::format("node-{}", i);
-        TRY(create_once(server, *door, control::simulated_node(node, server.desk().clock.wall())));
+        TRY(create_once(server, convoy, control::simulated_node(node, server.desk().clock.wall())));
     }
-    return {};
+    return convoy.arrive();
 }
 
 // "--controllers=-job" leaves one out.
