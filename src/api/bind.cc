@@ -5,6 +5,7 @@
 #include "api/pods.h"
 #include "api/wire.h"
 #include "base/json_view.h"
+#include "base/mentions.h"
 #include "model/allocated.h"
 #include "model/reservation_status.h"
 
@@ -121,15 +122,30 @@ Status end_reservations(Desk& desk, const Binding& binding, const store::Record&
     return {};
 }
 
+// Most specs say nothing of nodes or gates, and need not be read for the node to be added.
+bool can_stay_unread(std::string_view spec) {
+    return !spec.empty() && !spec.ends_with("{}") && !base::mentions(spec, "\"nodeName\"") &&
+           !base::mentions(spec, "\"schedulingGates\"");
+}
+
 Result<Draft> compose_binding(Desk& desk, const Binding& binding, const store::RecordPtr& head) {
     if (head == nullptr) return not_found_error("pods", binding.pod);
-    Json pod = TRY(stored_object(*head));
+    PartlyRead read = TRY(stored_without(*head, "spec"));
+    const bool unread = can_stay_unread(read.unread);
+    Json pod = unread ? std::move(read.object) : TRY(stored_object(*head));
     if (auto free = check_unbound(binding, pod, *head); !free) return free.error();
     const store::Key node{"nodes", "", binding.node};
     if (desk.store.head(node) == nullptr) {
         return cannot_bind(binding.pod, fmt::format("there is no node \"{}\"", binding.node));
     }
-    base::object_at(pod, {"spec"})["nodeName"] = binding.node;
+    std::string spec;
+    if (unread) {
+        spec.append(read.unread.substr(0, read.unread.size() - 1)).append(",\"nodeName\":");
+        base::append_quoted(binding.node, spec);
+        spec += '}';
+    } else {
+        base::object_at(pod, {"spec"})["nodeName"] = binding.node;
+    }
     if (!binding.annotations.empty()) {
         JsonObject& annotations = base::object_at(pod, {"metadata", "annotations"});
         for (const auto& [key, value] : binding.annotations) annotations[key] = value;
@@ -143,7 +159,7 @@ Result<Draft> compose_binding(Desk& desk, const Binding& binding, const store::R
     write.op = store::Op::Update;
     write.key = head->key;
     write.if_revision = head->revision;
-    write.bytes = stored_bytes(pod);
+    write.bytes = stored_bytes(pod, spec);
     store::Write& exists = out.txn.writes[1];
     exists.op = store::Op::Check;
     exists.key = node;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "api/wire.h"
+#include "base/mentions.h"
 #include "model/names.h"
 
 namespace berth::api {
@@ -153,7 +154,7 @@ Status check_namespace(Desk& desk, const Call& call, std::string_view name) {
     const auto record = desk.store.head({"namespaces", "", call.ns});
     if (record == nullptr) return not_found_error("namespaces", call.ns);
     // Most namespaces are not being deleted, and then their bytes do not have the word.
-    if (record->bytes->find("\"deletionTimestamp\"") == std::string::npos) return {};
+    if (!base::mentions(*record->bytes, "\"deletionTimestamp\"")) return {};
     if (!is_deleting(TRY(stored_object(*record)))) return {};
     Error error = forbidden(fmt::format(
         "{} \"{}\" is forbidden: unable to create new content in namespace {} because it is being terminated",

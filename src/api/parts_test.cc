@@ -76,6 +76,27 @@ TEST(Wire, SplicesTheVersionIn) {
         R"({"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9","name":"x{"}})");
 }
 
+TEST(Wire, AMemberMayStayUnread) {
+    store::Record record;
+    for (const auto* spec : {R"({"a":"}\\\",\"status\":{","b":[[1,{"c":"]"}],"["],"d":null})", "{}", "[]", "[1,2]", "7",
+                             "null", R"("te\"xt")"}) {
+        record.bytes = stored_bytes(
+            base::parse_json(std::string(R"({"apiVersion":"v1","kind":"K","metadata":{"name":"x"},"spec":)") + spec +
+                             R"(,"status":{"phase":"Pending"}})")
+                .value());
+        const auto read = stored_without(record, "spec").value();
+        EXPECT_EQ(read.unread, std::string(",\"spec\":") + spec);
+        EXPECT_FALSE(read.object.as_object().contains("spec"));
+        EXPECT_EQ(*stored_bytes(read.object, read.unread), *record.bytes);
+        const auto last = stored_without(record, "status").value();
+        EXPECT_EQ(last.unread, R"(,"status":{"phase":"Pending"})");
+        EXPECT_TRUE(last.object.as_object().contains("spec"));
+        const auto none = stored_without(record, "phase").value();
+        EXPECT_TRUE(none.unread.empty());
+        EXPECT_EQ(none.object.as_object().size(), 5U);
+    }
+}
+
 TEST(InFlight, AFloodLeavesRoomForOthers) {
     InFlight room(8);
     std::vector<InFlight::Place> flood;

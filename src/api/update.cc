@@ -90,15 +90,15 @@ Json through_subresource(const Call& call, const Json& before, Json wanted) {
     return wanted;
 }
 
-// `before` is the head's object.
-Result<Draft> replace(Desk& desk, const Call& call, const store::RecordPtr& head, const Json& before, Json wanted,
+Result<Draft> replace(Desk& desk, const Call& call, const store::RecordPtr& head, const PartlyRead& now, Json wanted,
                       std::vector<std::string> warnings) {
+    const Json& before = now.object;
     if (auto fits = check_preconditions(call, *head, wanted); !fits) return fits.error();
     Json after = through_subresource(call, before, std::move(wanted));
     if (auto settled = settle_update(call, before, after); !settled) return settled.error();
     Entry entry{desk, call, &before, after, warnings};
     if (auto admitted = admit(entry); !admitted) return admitted.error();
-    Draft out = draft_update(head, before, std::move(after));
+    Draft out = draft_update(head, before, std::move(after), now.unread);
     out.warnings = std::move(warnings);
     const auto& bytes = out.txn.writes[0].bytes;
     if (bytes != nullptr && bytes->size() > kMaxObject) {
@@ -107,10 +107,18 @@ Result<Draft> replace(Desk& desk, const Call& call, const store::RecordPtr& head
     return out;
 }
 
+// A change of the status leaves the spec as it is, and nobody who admits one of these kinds looks at it.
+bool leaves_spec_alone(const Call& call, const Patch& change) {
+    if (call.subresource != "status" || !call.kind->stored_kind.empty()) return false;
+    if (change.form == Patch::Form::Json || change.document.get_object().contains("spec")) return false;
+    return call.kind->kind == "Pod" || call.kind->kind == "Reservation";
+}
+
 Result<Draft> patch(Desk& desk, const Call& call, const store::RecordPtr& head, const Patch& change) {
     if (head == nullptr) return not_found_error(call.resource(), call.name);
-    const Json before = TRY(stored_object(*head));
-    Json stored = before;
+    const PartlyRead before = leaves_spec_alone(call, change) ? TRY(stored_without(*head, "spec"))
+                                                              : PartlyRead{TRY(stored_object(*head)), {}};
+    Json stored = before.object;
     base::object_at(stored, {"metadata"})["resourceVersion"] = std::to_string(head->revision);
     Json object = model::from_stored(*call.kind, std::move(stored));
     if (auto changed = change.apply(object, *call.kind); !changed) return changed.error();
@@ -160,7 +168,7 @@ void update_object(Desk& desk, CallPtr call, Done done) {
             Decoded sent = TRY(decode_object(*call, *call->kind));
             TRY(match_url(*call, sent.object));
             if (head == nullptr) return not_found_error(call->resource(), call->name);
-            const Json before = TRY(stored_object(*head));
+            const PartlyRead before{TRY(stored_object(*head)), {}};
             return replace(desk, *call, head, before, std::move(sent.object), std::move(sent.warnings));
         },
         std::move(done));

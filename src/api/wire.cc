@@ -37,6 +37,46 @@ size_t object_end(std::string_view text, size_t at) {
     return text.size();
 }
 
+// The position behind the JSON string that begins at `at`.
+size_t string_end(std::string_view text, size_t at) {
+    for (++at; at < text.size() && text[at] != '"'; ++at) {
+        if (text[at] == '\\') ++at;
+    }
+    return at + 1;
+}
+
+// The position behind the value that begins at `at`, in compact JSON.
+size_t value_end(std::string_view text, size_t at) {
+    if (text[at] == '"') return string_end(text, at);
+    if (text[at] == '{') return object_end(text, at + 1);
+    for (int depth = 0; at < text.size(); ++at) {
+        const char c = text[at];
+        if (c == '"') {
+            at = string_end(text, at) - 1;
+        } else if (c == '[' || c == '{') {
+            ++depth;
+        } else if (c == ']' || c == '}') {
+            if (--depth < 0) return at;
+            if (depth == 0) return at + 1;
+        } else if (c == ',' && depth == 0) {
+            return at;
+        }
+    }
+    return at;
+}
+
+// ,"name":value where it stands; never the first member, which is apiVersion. Empty when there is none.
+std::string_view member_of(std::string_view bytes, std::string_view name) {
+    for (size_t at = 1; at < bytes.size() && bytes[at] != '}';) {
+        const size_t comma = bytes[at] == ',' ? at++ : at;
+        const size_t colon = string_end(bytes, at);
+        const size_t end = value_end(bytes, colon + 1);
+        if (bytes.substr(at + 1, colon - at - 2) == name) return bytes.substr(comma, end - comma);
+        at = end;
+    }
+    return {};
+}
+
 void append_version(store::Revision revision, std::string& out) {
     char digits[24];
     const auto end = std::to_chars(digits, digits + sizeof(digits), revision).ptr;
@@ -47,7 +87,7 @@ void append_version(store::Revision revision, std::string& out) {
 
 }  // namespace
 
-store::Bytes stored_bytes(const Json& object) {
+store::Bytes stored_bytes(const Json& object, std::string_view unread) {
     const auto& members = object.as_object();
     std::string out;
     out.reserve(4096);
@@ -65,6 +105,7 @@ store::Bytes stored_bytes(const Json& object) {
         base::append_text(value, out);
     }
     out += '}';
+    out += unread;
     for (const auto& [key, value] : members) {
         if (key == "apiVersion" || key == "kind" || key == "metadata") continue;
         out += ',';
@@ -78,6 +119,22 @@ store::Bytes stored_bytes(const Json& object) {
 
 Result<Json> stored_object(const store::Record& record) {
     return base::parse_json(*record.bytes);
+}
+
+Result<PartlyRead> stored_without(const store::Record& record, std::string_view member) {
+    const std::string_view bytes = *record.bytes;
+    PartlyRead out;
+    out.unread = member_of(bytes, member);
+    if (out.unread.empty()) {
+        out.object = TRY(base::parse_json(bytes));
+        return out;
+    }
+    const auto at = static_cast<size_t>(out.unread.data() - bytes.data());
+    std::string rest;
+    rest.reserve(bytes.size() - out.unread.size());
+    rest.append(bytes.substr(0, at)).append(bytes.substr(at + out.unread.size()));
+    out.object = TRY(base::parse_json(rest));
+    return out;
 }
 
 Result<Json> full_object(const store::Record& record) {

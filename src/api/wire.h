@@ -11,12 +11,20 @@
 // this order, and have no metadata.resourceVersion; it is spliced in on the way out.
 namespace berth::api {
 
-// apiVersion, kind, metadata first; resourceVersion, managedFields and selfLink out of metadata.
-store::Bytes stored_bytes(const Json& object);
+// apiVersion, kind, metadata first; resourceVersion, managedFields and selfLink out of metadata. `unread` stands behind
+// the metadata.
+store::Bytes stored_bytes(const Json& object, std::string_view unread = {});
 // The object with metadata.resourceVersion, as a document that can be patched.
 Result<Json> full_object(const store::Record& record);
 // Without resourceVersion.
 Result<Json> stored_object(const store::Record& record);
+
+// An object of which one member is left as it stands: who changes only the rest need not read it.
+struct PartlyRead {
+    Json object;              // without the member
+    std::string_view unread;  // ,"spec":{...} in the record's bytes; empty when the object has none
+};
+Result<PartlyRead> stored_without(const store::Record& record, std::string_view member);
 
 // The object as the kind shows it, which may be a view of the stored one.
 void append_view(const model::Kind& kind, const store::Record& record, std::string& out);

@@ -140,7 +140,7 @@ bool same_object(const Json& before, const Json& after) {
 
 }  // namespace
 
-Draft draft_update(const store::RecordPtr& head, const Json& before, Json after) {
+Draft draft_update(const store::RecordPtr& head, const Json& before, Json after, std::string_view unread) {
     if (ready_to_go(after)) {
         Draft out = draft_removal(head);
         out.removed = false;
@@ -152,7 +152,7 @@ Draft draft_update(const store::RecordPtr& head, const Json& before, Json after)
     write.key = head->key;
     write.if_revision = head->revision;
     // The same object in another order of keys is the same object: no new version, no event.
-    write.bytes = same_object(before, after) ? head->bytes : stored_bytes(after);
+    write.bytes = same_object(before, after) ? head->bytes : stored_bytes(after, unread);
     out.txn.writes.push_back(std::move(write));
     return out;
 }

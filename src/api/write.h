@@ -35,8 +35,9 @@ using Compose = std::function<Result<Draft>(const store::RecordPtr& head)>;
 // Composes and submits, again while the head moves under it; dry runs stop before the store.
 void write(Desk& desk, CallPtr call, Compose compose, Done done);
 
-// An update of one object, or its removal when it is being deleted and its last finalizer went.
-Draft draft_update(const store::RecordPtr& head, const Json& before, Json after);
+// An update of one object, or its removal when it is being deleted and its last finalizer went. `unread`: the part of
+// the head that neither has.
+Draft draft_update(const store::RecordPtr& head, const Json& before, Json after, std::string_view unread = {});
 Draft draft_removal(const store::RecordPtr& head);
 // What a delete does now: preconditions, propagation, finalizers, a pod's grace period.
 Result<Draft> draft_delete(Desk& desk, const Call& call, const store::RecordPtr& head);

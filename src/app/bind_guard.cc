@@ -1,6 +1,7 @@
 #include "app/bind_guard.h"
 
 #include "app/decoded.h"
+#include "base/mentions.h"
 #include "model/node.h"
 #include "sched/decide.h"
 
@@ -19,7 +20,7 @@ auto decode(const store::Record& record, Read read) -> decltype(read(JsonView())
 
 // A pod that is bound says so; one that does not need not be read.
 bool mentions_node(const store::Record& record) {
-    return record.bytes->find("\"nodeName\"") != std::string::npos;
+    return base::mentions(*record.bytes, "\"nodeName\"");
 }
 
 bool is_bound(const store::RecordPtr& record) {

@@ -9,6 +9,7 @@
 #include "app/reservation_metrics.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/mentions.h"
 #include "base/thread.h"
 #include "control/reservations.h"
 #include "model/node.h"
@@ -49,8 +50,8 @@ link::Request condition_request(const control::ConditionWrite& write, base::Time
 
 // A pod that is not bound is nobody's owner, and need not be read unless it carries what only bound ones may.
 bool says_something(const std::string& pod) {
-    const auto mentions = [&](std::string_view key) { return pod.find(key) != std::string::npos; };
-    return mentions("\"nodeName\"") || mentions(model::kReservationAllocated) || mentions(model::kReservationDraws);
+    return base::mentions(pod, "\"nodeName\"") || base::mentions(pod, model::kReservationAllocated) ||
+           base::mentions(pod, model::kReservationDraws);
 }
 
 }  // namespace
