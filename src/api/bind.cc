@@ -124,13 +124,13 @@ Status end_reservations(Desk& desk, const Binding& binding, const store::Record&
 
 // Most specs say nothing of nodes or gates, and need not be read for the node to be added.
 bool can_stay_unread(std::string_view spec) {
-    return !spec.empty() && !spec.ends_with("{}") && !base::mentions(spec, "\"nodeName\"") &&
-           !base::mentions(spec, "\"schedulingGates\"");
+    return spec.starts_with(",\"spec\":{") && spec.ends_with('}') && !spec.ends_with("{}") &&
+           !base::mentions(spec, "\"nodeName\"") && !base::mentions(spec, "\"schedulingGates\"");
 }
 
 Result<Draft> compose_binding(Desk& desk, const Binding& binding, const store::RecordPtr& head) {
     if (head == nullptr) return not_found_error("pods", binding.pod);
-    PartlyRead read = TRY(stored_without(*head, "spec"));
+    PartlyRead read = TRY(stored_ends(*head));
     const bool unread = can_stay_unread(read.unread);
     Json pod = unread ? std::move(read.object) : TRY(stored_object(*head));
     if (auto free = check_unbound(binding, pod, *head); !free) return free.error();

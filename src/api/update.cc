@@ -110,14 +110,17 @@ Result<Draft> replace(Desk& desk, const Call& call, const store::RecordPtr& head
 // A change of the status leaves the spec as it is, and nobody who admits one of these kinds looks at it.
 bool leaves_spec_alone(const Call& call, const Patch& change) {
     if (call.subresource != "status" || !call.kind->stored_kind.empty()) return false;
-    if (change.form == Patch::Form::Json || change.document.get_object().contains("spec")) return false;
+    if (change.form == Patch::Form::Json) return false;
+    for (const auto& [key, value] : change.document.get_object()) {
+        if (key != "apiVersion" && key != "kind" && key != "metadata" && key != "status") return false;
+    }
     return call.kind->kind == "Pod" || call.kind->kind == "Reservation";
 }
 
 Result<Draft> patch(Desk& desk, const Call& call, const store::RecordPtr& head, const Patch& change) {
     if (head == nullptr) return not_found_error(call.resource(), call.name);
-    const PartlyRead before = leaves_spec_alone(call, change) ? TRY(stored_without(*head, "spec"))
-                                                              : PartlyRead{TRY(stored_object(*head)), {}};
+    const PartlyRead before =
+        leaves_spec_alone(call, change) ? TRY(stored_ends(*head)) : wholly_read(TRY(stored_object(*head)));
     Json stored = before.object;
     base::object_at(stored, {"metadata"})["resourceVersion"] = std::to_string(head->revision);
     Json object = model::from_stored(*call.kind, std::move(stored));
@@ -168,7 +171,7 @@ void update_object(Desk& desk, CallPtr call, Done done) {
             Decoded sent = TRY(decode_object(*call, *call->kind));
             TRY(match_url(*call, sent.object));
             if (head == nullptr) return not_found_error(call->resource(), call->name);
-            const PartlyRead before{TRY(stored_object(*head)), {}};
+            const PartlyRead before = wholly_read(TRY(stored_object(*head)));
             return replace(desk, *call, head, before, std::move(sent.object), std::move(sent.warnings));
         },
         std::move(done));

@@ -1,5 +1,6 @@
 #include "api/wire.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "model/kinds/convert.h"
@@ -37,44 +38,13 @@ size_t object_end(std::string_view text, size_t at) {
     return text.size();
 }
 
-// The position behind the JSON string that begins at `at`.
-size_t string_end(std::string_view text, size_t at) {
-    for (++at; at < text.size() && text[at] != '"'; ++at) {
-        if (text[at] == '\\') ++at;
-    }
-    return at + 1;
-}
-
-// The position behind the value that begins at `at`, in compact JSON.
-size_t value_end(std::string_view text, size_t at) {
-    if (text[at] == '"') return string_end(text, at);
-    if (text[at] == '{') return object_end(text, at + 1);
-    for (int depth = 0; at < text.size(); ++at) {
-        const char c = text[at];
-        if (c == '"') {
-            at = string_end(text, at) - 1;
-        } else if (c == '[' || c == '{') {
-            ++depth;
-        } else if (c == ']' || c == '}') {
-            if (--depth < 0) return at;
-            if (depth == 0) return at + 1;
-        } else if (c == ',' && depth == 0) {
-            return at;
-        }
-    }
-    return at;
-}
-
-// ,"name":value where it stands; never the first member, which is apiVersion. Empty when there is none.
-std::string_view member_of(std::string_view bytes, std::string_view name) {
-    for (size_t at = 1; at < bytes.size() && bytes[at] != '}';) {
-        const size_t comma = bytes[at] == ',' ? at++ : at;
-        const size_t colon = string_end(bytes, at);
-        const size_t end = value_end(bytes, colon + 1);
-        if (bytes.substr(at + 1, colon - at - 2) == name) return bytes.substr(comma, end - comma);
-        at = end;
-    }
-    return {};
+// Where ,"status":{...} begins, if that is the last member; else the position of the closing brace. Quotes in a text
+// are escaped, so a hit is a member; the one whose end is the object's end is the object's own.
+size_t status_begin(std::string_view bytes) {
+    constexpr std::string_view kStatus = ",\"status\":{";
+    const size_t at = bytes.rfind(kStatus);
+    const bool last = at != std::string_view::npos && object_end(bytes, at + kStatus.size()) + 1 == bytes.size();
+    return last ? at : bytes.size() - 1;
 }
 
 void append_version(store::Revision revision, std::string& out) {
@@ -121,20 +91,18 @@ Result<Json> stored_object(const store::Record& record) {
     return base::parse_json(*record.bytes);
 }
 
-Result<PartlyRead> stored_without(const store::Record& record, std::string_view member) {
+PartlyRead wholly_read(Json object) {
+    return {std::move(object), {}};
+}
+
+Result<PartlyRead> stored_ends(const store::Record& record) {
     const std::string_view bytes = *record.bytes;
-    PartlyRead out;
-    out.unread = member_of(bytes, member);
-    if (out.unread.empty()) {
-        out.object = TRY(base::parse_json(bytes));
-        return out;
-    }
-    const auto at = static_cast<size_t>(out.unread.data() - bytes.data());
-    std::string rest;
-    rest.reserve(bytes.size() - out.unread.size());
-    rest.append(bytes.substr(0, at)).append(bytes.substr(at + out.unread.size()));
-    out.object = TRY(base::parse_json(rest));
-    return out;
+    const size_t begin = object_end(bytes, metadata_begin(bytes));
+    const size_t end = std::max(begin, status_begin(bytes));
+    std::string read;
+    read.reserve(bytes.size() - (end - begin));
+    read.append(bytes.substr(0, begin)).append(bytes.substr(end));
+    return PartlyRead{TRY(base::parse_json(read)), bytes.substr(begin, end - begin)};
 }
 
 Result<Json> full_object(const store::Record& record) {

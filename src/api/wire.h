@@ -19,12 +19,14 @@ Result<Json> full_object(const store::Record& record);
 // Without resourceVersion.
 Result<Json> stored_object(const store::Record& record);
 
-// An object of which one member is left as it stands: who changes only the rest need not read it.
+// An object of which only apiVersion, kind, metadata and status are read: who changes nothing else need not read the
+// rest.
 struct PartlyRead {
-    Json object;              // without the member
-    std::string_view unread;  // ,"spec":{...} in the record's bytes; empty when the object has none
+    Json object;              // without the rest
+    std::string_view unread;  // what stands between metadata and status, ,"spec":{...}; empty when all was read
 };
-Result<PartlyRead> stored_without(const store::Record& record, std::string_view member);
+PartlyRead wholly_read(Json object);
+Result<PartlyRead> stored_ends(const store::Record& record);
 
 // The object as the kind shows it, which may be a view of the stored one.
 void append_view(const model::Kind& kind, const store::Record& record, std::string& out);

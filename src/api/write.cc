@@ -67,7 +67,7 @@ struct Attempt {
 
 // Of the documents only the draft's texts remain.
 Result<Draft> compose_in_scope(const Attempt& state, const store::RecordPtr& head) {
-    const base::JsonScope documents;
+    __attribute__((uninitialized)) const base::JsonScope documents;
     return state.compose(head);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "app/decoded.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/thread.h"
@@ -30,7 +31,7 @@ std::string path_of(const control::Action& action) {
 }
 
 link::Request request_for(const control::Action& action) {
-    const std::string body = base::to_text(action.body);
+    const std::string body = action.text.empty() ? base::to_text(action.body) : action.text;
     switch (action.verb) {
         case control::Action::Verb::Create:
             return {"POST", path_of(action), body};
@@ -49,6 +50,14 @@ link::Resource resource_of(const std::string& name) {
     if (slash == std::string::npos) return {"", "v1", name};
     const std::string group = name.substr(0, slash);
     return {group, group == "scheduling.koordinator.sh" ? "v1alpha1" : "v1", name.substr(slash + 1)};
+}
+
+control::ObjectPtr object_of(const std::string& resource, const link::FeedEvent& event) {
+    // The guard or the scheduler has read it, or will not have to.
+    if (resource == "pods" && event.memo) {
+        if (const auto pod = decode_pod(event)) return control::object_of(**pod, event.text);
+    }
+    return control::read_object(event.text, event.revision);
 }
 
 }  // namespace
@@ -85,7 +94,7 @@ base::Duration ControllersRun::longest_wait() const {
 }
 
 void ControllersRun::apply(const std::string& resource, const link::FeedEvent& event) {
-    const auto object = control::read_object(event.text, event.revision);
+    const auto object = object_of(resource, event);
     if (!object) return base::log_warning("Unreadable object", {{"resource", resource}, {"revision", event.revision}});
     const auto& meta = object->meta;
     // Before and after, so that both the old and the new owner hear of it.

@@ -9,6 +9,7 @@
 #include <boost/json/value_stack.hpp>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 namespace berth::base {
@@ -47,20 +48,37 @@ struct StrictHandler {
     bool on_object_end(size_t n, bj::error_code& ec) {
         const size_t first = ends.size() - n;
         const size_t begin = first == 0 ? 0 : ends[first - 1];
-        sorted.clear();
-        for (size_t i = first, at = begin; i < ends.size(); at = ends[i++]) {
-            sorted.emplace_back(keys.data() + at, ends[i] - at);
-        }
-        std::sort(sorted.begin(), sorted.end(), shorter_first);
-        const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
-        if (twice != sorted.end()) {
-            duplicate = *twice;
+        if (may_repeat(first, begin) && repeats(first, begin)) {
             ec = bj::error::exception;
             return false;
         }
         keys.resize(begin);
         ends.resize(first);
         stack.push_object(n);
+        return true;
+    }
+    // False when no two keys of the innermost object have the same length and the same ends: then none repeats.
+    bool may_repeat(size_t first, size_t begin) const {
+        uint64_t seen = 0;
+        for (size_t i = first, at = begin; i < ends.size(); at = ends[i++]) {
+            const size_t size = ends[i] - at;
+            const auto front = static_cast<unsigned char>(size == 0 ? 0 : keys[at]);
+            const auto back = static_cast<unsigned char>(size == 0 ? 0 : keys[at + size - 1]);
+            const uint64_t bit = uint64_t(1) << ((size * 7 + front * 5 + back * 11) % 64);
+            if ((seen & bit) != 0) return true;
+            seen |= bit;
+        }
+        return false;
+    }
+    bool repeats(size_t first, size_t begin) {
+        sorted.clear();
+        for (size_t i = first, at = begin; i < ends.size(); at = ends[i++]) {
+            sorted.emplace_back(keys.data() + at, ends[i] - at);
+        }
+        std::sort(sorted.begin(), sorted.end(), shorter_first);
+        const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+        if (twice == sorted.end()) return false;
+        duplicate = *twice;
         return true;
     }
     // Any order will do that brings equal ones together.
@@ -136,7 +154,7 @@ void append_double(double d, std::string& out) {
 
 }  // namespace
 
-JsonScope::JsonScope() : memory_(first_.data(), first_.size()), outer_(scope) {
+JsonScope::JsonScope() : memory_(first_.bytes.data(), first_.bytes.size()), outer_(scope) {
     scope = &memory_;
 }
 
@@ -147,7 +165,7 @@ JsonScope::~JsonScope() {
 Result<Json> parse_json(std::string_view text) {
     bj::parse_options options;
     options.max_depth = kMaxJsonDepth;
-    std::array<unsigned char, 8192> buffer;
+    __attribute__((uninitialized)) std::array<unsigned char, 8192> buffer;
     bj::basic_parser<StrictHandler> parser(options, buffer.data(), buffer.size());
     parser.handler().stack.reset(storage());
     bj::error_code ec;
@@ -163,13 +181,48 @@ Result<Json> parse_json(std::string_view text) {
     return parser.handler().stack.release();
 }
 
+namespace {
+
+// Whether one of eight characters must be escaped: a control character, a quote or a backslash. The high bit of each
+// byte of a word says so; only above the first such byte may it be wrong, and then the slow way looks again.
+bool plain(const char* eight) {
+    constexpr uint64_t kOnes = 0x0101010101010101;
+    constexpr uint64_t kHigh = 0x8080808080808080;
+    uint64_t word = 0;
+    std::memcpy(&word, eight, 8);
+    const auto zero = [](uint64_t w) { return (w - kOnes) & ~w & kHigh; };
+    const uint64_t control = (word - kOnes * 0x20) & ~word & kHigh;
+    return (control | zero(word ^ (kOnes * '"')) | zero(word ^ (kOnes * '\\'))) == 0;
+}
+
+// Where the next character stands that must be escaped.
+size_t first_escaped(std::string_view text, size_t at) {
+    for (; at < text.size(); ++at) {
+        while (at + 8 <= text.size() && plain(text.data() + at)) at += 8;
+        if (at == text.size()) break;
+        const auto c = static_cast<unsigned char>(text[at]);
+        if (c < 0x20 || c == '"' || c == '\\') break;
+    }
+    return at;
+}
+
+}  // namespace
+
 void append_quoted(std::string_view text, std::string& out) {
     static constexpr char kHex[] = "0123456789abcdef";
+    size_t i = first_escaped(text, 0);
+    if (i == text.size()) {
+        const size_t at = out.size();
+        out.resize(at + text.size() + 2);
+        out[at] = '"';
+        std::memcpy(out.data() + at + 1, text.data(), text.size());
+        out.back() = '"';
+        return;
+    }
     out.push_back('"');
     size_t start = 0;
-    for (size_t i = 0; i < text.size(); ++i) {
+    for (; i < text.size(); i = first_escaped(text, i + 1)) {
         const auto c = static_cast<unsigned char>(text[i]);
-        if (c >= 0x20 && c != '"' && c != '\\') continue;
         out.append(text, start, i - start);
         start = i + 1;
         switch (c) {

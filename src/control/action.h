@@ -17,6 +17,7 @@ struct Action {
     std::string name;         // empty for Create
     std::string subresource;  // "status", "finalize"
     Json body;                // Delete: DeleteOptions with its preconditions
+    std::string text = {};    // the body of those that are made for every pod; where it is empty, `body` counts
 };
 
 using Actions = std::vector<Action>;

@@ -30,6 +30,13 @@ ObjectPtr read_object(std::shared_ptr<const std::string> text, uint64_t revision
     return object;
 }
 
+ObjectPtr object_of(const model::Pod& pod, std::shared_ptr<const std::string> text) {
+    auto object = std::make_shared<Object>(pod.meta, std::move(text));
+    object->node = pod.node;
+    object->phase = model::phase_text(pod.phase);
+    return object;
+}
+
 void Objects::put(const std::string& resource, ObjectPtr object) {
     ObjectPtr& place = by_resource_[resource][{object->meta.ns, object->meta.name}];
     if (place) forget(resource, *place);

@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "model/meta.h"
+#include "model/pod.h"
 
 namespace berth::control {
 
@@ -34,6 +35,8 @@ using ObjectPtr = std::shared_ptr<const Object>;
 
 // nullptr when it cannot be read.
 ObjectPtr read_object(std::shared_ptr<const std::string> text, uint64_t revision);
+// The same of a pod that somebody else has read.
+ObjectPtr object_of(const model::Pod& pod, std::shared_ptr<const std::string> text);
 
 // What the controllers know of the cluster, by resource ("pods", "apps/replicasets") and name. Fed from list and watch;
 // one thread.

@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "control/pods.h"
+#include "model/reader.h"
 #include "model/times.h"
 #include "model/version.h"
 
@@ -26,40 +28,44 @@ std::string address_of(std::string_view uid) {
     return fmt::format("10.{}.{}.{}", 128 + n % 128, (n >> 8) % 256, 1 + (n >> 16) % 254);
 }
 
-JsonArray container_statuses(const Json& pod, std::string_view list, const JsonObject& state, bool running) {
-    JsonArray out;
-    const Json* containers = base::find(pod, {"spec", list});
-    if (!containers || !containers->is_array()) return out;
-    for (const auto& container : containers->as_array()) {
-        const auto image = base::find_string(container, {"image"});
-        out.push_back(JsonObject{{"name", base::find_string(container, {"name"})},
-                                 {"image", image},
-                                 {"imageID", image},
-                                 {"ready", running},
-                                 {"started", running},
-                                 {"restartCount", 0},
-                                 {"state", state}});
+// Statuses are made as text: every pod gets one.
+std::string in_quotes(std::string_view text) {
+    std::string out;
+    base::append_quoted(text, out);
+    return out;
+}
+
+std::string container_statuses(const model::Reader& pod, std::string_view state, bool running) {
+    std::string out;
+    const auto spec = pod["spec"];
+    spec["containers"].each([&](const model::Reader& container) {
+        const std::string image = in_quotes(container["image"].text());
+        out += fmt::format(
+            R"({}{{"name":{},"image":{},"imageID":{},"ready":{},"started":{},"restartCount":0,"state":{}}})",
+            out.empty() ? "" : ",", in_quotes(container["name"].text()), image, image, running, running, state);
+    });
+    return out;
+}
+
+std::string conditions(const model::Reader& pod, bool ready, std::string_view reason, std::string_view when) {
+    std::string out;
+    const auto status = pod["status"];
+    status["conditions"].each([&](const model::Reader& condition) {
+        if (condition["type"].text() == "PodScheduled") out += simdjson::minify(*condition.view()) + ",";
+    });
+    for (const std::string_view type : {"PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready"}) {
+        const bool holds = ready || type == "Initialized";
+        out += fmt::format(R"({{"type":"{}","status":"{}","lastProbeTime":null,"lastTransitionTime":"{}"{}}})", type,
+                           holds ? "True" : "False", when, holds ? "" : fmt::format(R"(,"reason":"{}")", reason));
+        if (type != "Ready") out += ',';
     }
     return out;
 }
 
-JsonArray conditions(const Json& pod, bool ready, std::string_view reason, const std::string& when) {
-    JsonArray out;
-    if (const Json* old = base::find(pod, {"status", "conditions"}); old && old->is_array()) {
-        for (const auto& condition : old->as_array()) {
-            if (base::find_string(condition, {"type"}) == "PodScheduled") out.push_back(condition);
-        }
-    }
-    for (const auto* type : {"PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready"}) {
-        const bool holds = ready || std::string_view(type) == "Initialized";
-        JsonObject condition{{"type", type},
-                             {"status", holds ? "True" : "False"},
-                             {"lastProbeTime", nullptr},
-                             {"lastTransitionTime", when}};
-        if (!holds) condition["reason"] = reason;
-        out.push_back(std::move(condition));
-    }
-    return out;
+Action patch_pod(const Object& pod, std::string_view status) {
+    Action action = patch_status("pods", pod.meta.ns, pod.meta.name, pod.meta.uid, {});
+    action.text = fmt::format(R"({{"metadata":{{"uid":{}}},"status":{{{}}}}})", in_quotes(pod.meta.uid), status);
+    return action;
 }
 
 class SimulatedPods final : public Reconciler {
@@ -111,41 +117,44 @@ private:
     }
 
     static Action run(const Object& pod, const std::string& host, base::Time now) {
-        // Its next version is on its way, so the document is not worth keeping.
-        const base::JsonScope memory;
-        const Json document = base::parse_json(pod.text()).value();
+        std::string trouble;
+        const model::Reader document(view_of(pod), trouble);
         const std::string when = model::time_text(now);
         const std::string address = address_of(pod.meta.uid);
-        const JsonObject state{{"running", JsonObject{{"startedAt", when}}}};
-        return patch_status("pods", pod.meta.ns, pod.meta.name, pod.meta.uid,
-                            {{"phase", "Running"},
-                             {"hostIP", host},
-                             {"hostIPs", JsonArray{JsonObject{{"ip", host}}}},
-                             {"podIP", address},
-                             {"podIPs", JsonArray{JsonObject{{"ip", address}}}},
-                             {"startTime", when},
-                             {"conditions", conditions(document, true, "", when)},
-                             {"containerStatuses", container_statuses(document, "containers", state, true)}});
+        const std::string state = fmt::format(R"({{"running":{{"startedAt":"{}"}}}})", when);
+        return patch_pod(
+            pod, fmt::format(R"("phase":"Running","hostIP":{0},"hostIPs":[{{"ip":{0}}}],"podIP":"{1}","podIPs":)"
+                             R"([{{"ip":"{1}"}}],"startTime":"{2}","conditions":[{3}],"containerStatuses":[{4}])",
+                             in_quotes(host), address, when, conditions(document, true, "", when),
+                             container_statuses(document, state, true)));
     }
 
     // Pods of Jobs have done their work after kJobRuns.
     static Outcome end(const Object& pod, base::Time now) {
         const auto* controller = pod.meta.controller();
         if (!controller || controller->kind != "Job") return {};
-        const auto started = model::parse_time(base::find_string(pod.document(), {"status", "startTime"}));
+        std::string trouble;
+        const model::Reader document(view_of(pod), trouble);
+        const auto status = document["status"];
+        const auto started = model::parse_time(status["startTime"].text());
         if (!started) return {};
         const base::Time due = *started + kJobRuns;
         if (due > now) return {{}, due};
         const std::string when = model::time_text(now);
-        const JsonObject state{{"terminated", JsonObject{{"exitCode", 0},
-                                                         {"reason", "Completed"},
-                                                         {"startedAt", model::time_text(*started)},
-                                                         {"finishedAt", when}}}};
-        return {
-            {patch_status("pods", pod.meta.ns, pod.meta.name, pod.meta.uid,
-                          {{"phase", "Succeeded"},
-                           {"conditions", conditions(pod.document(), false, "PodCompleted", when)},
-                           {"containerStatuses", container_statuses(pod.document(), "containers", state, false)}})}};
+        const std::string state =
+            fmt::format(R"({{"terminated":{{"exitCode":0,"reason":"Completed","startedAt":"{}","finishedAt":"{}"}}}})",
+                        model::time_text(*started), when);
+        return one(patch_pod(pod, fmt::format(R"("phase":"Succeeded","conditions":[{}],"containerStatuses":[{}])",
+                                              conditions(document, false, "PodCompleted", when),
+                                              container_statuses(document, state, false))));
+    }
+
+    // Until the next call: its next version is on its way, so the document is not worth keeping.
+    static JsonView view_of(const Object& pod) {
+        thread_local base::JsonParser parser;
+        const auto view = parser.parse(pod.text());
+        CHECK(view.ok());  // read_object() has read it
+        return *view;
     }
 };
 

@@ -74,7 +74,8 @@ private:
         if (action.verb == Action::Verb::Delete) return erase(action.resource, *object);
         Json document = action.verb == Action::Verb::Replace ? action.body : object->document();
         if (action.verb == Action::Verb::MergePatch) {
-            ASSERT_TRUE(model::apply_merge_patch(document, action.body));
+            const Json patch = action.text.empty() ? action.body : *base::parse_json(action.text);
+            ASSERT_TRUE(model::apply_merge_patch(document, patch));
         }
         const Json* finalizers = base::find(document, {"metadata", "finalizers"});
         const bool released = object->meta.deleted && (!finalizers || finalizers->as_array().empty());

@@ -221,6 +221,22 @@ static bool evicted_by_scheduler(const Reader& conditions) {
     return by_scheduler;
 }
 
+std::string_view phase_text(PodPhase phase) {
+    switch (phase) {
+        case PodPhase::Running:
+            return "Running";
+        case PodPhase::Succeeded:
+            return "Succeeded";
+        case PodPhase::Failed:
+            return "Failed";
+        case PodPhase::Unknown:
+            return "Unknown";
+        case PodPhase::Pending:
+            break;
+    }
+    return "Pending";
+}
+
 Result<Pod> read_pod(JsonView object) {
     std::string trouble;
     const Reader root(object, trouble);

@@ -118,6 +118,9 @@ struct Pod {
     bool terminal() const { return phase == PodPhase::Succeeded || phase == PodPhase::Failed; }
 };
 
+// "Running", as the API says it.
+std::string_view phase_text(PodPhase phase);
+
 // Reads a v1 Pod; input is defaulted as the API server would (requests from limits and so on).
 Result<Pod> read_pod(JsonView object);
 

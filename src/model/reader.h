@@ -16,6 +16,7 @@ public:
     Reader(JsonView root, std::string& trouble) : view_(root), trouble_(&trouble) {}
 
     bool present() const { return view_.has_value(); }
+    const std::optional<JsonView>& view() const { return view_; }
     Reader operator[](std::string_view key) const&;
     Reader operator[](std::string_view key) const&& = delete;
 

@@ -3,6 +3,7 @@
 #include <absl/container/flat_hash_map.h>
 
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -60,13 +61,34 @@ struct Field {
     std::vector<std::string> map_keys;  // of ListType::Map
 };
 
+// Of a field's name: every member of every object that comes in is looked up. Its length and its first and last eight
+// characters (four, or one and two) tell names apart.
+struct NameHash {
+    size_t operator()(std::string_view name) const {
+        const size_t size = name.size();
+        uint64_t front = 0, back = 0;
+        if (size >= 8) {
+            std::memcpy(&front, name.data(), 8);
+            std::memcpy(&back, name.data() + size - 8, 8);
+        } else if (size >= 4) {
+            std::memcpy(&front, name.data(), 4);
+            std::memcpy(&back, name.data() + size - 4, 4);
+        } else if (size > 0) {
+            front = static_cast<unsigned char>(name[0]);
+            back = static_cast<unsigned char>(name[size / 2]) * 256U + static_cast<unsigned char>(name[size - 1]);
+        }
+        const uint64_t mixed = (front + size) * 0x9e3779b97f4a7c15 + back * 0xd6e8feb86659fd93;
+        return mixed ^ (mixed >> 32);
+    }
+};
+
 struct Type {
     std::string name;  // "core.v1.Container"
     bool atomic = false;
     std::vector<Field> fields;         // as declared; an inlined member is one field
     std::vector<const Field*> json;    // members of the JSON object (inlined ones flattened), sorted by name
     std::vector<const Field*> sparse;  // those of json whose zero value Go prints: no omitempty, or a plain struct
-    absl::flat_hash_map<std::string_view, const Field*> by_name;  // of json
+    absl::flat_hash_map<std::string_view, const Field*, NameHash> by_name;  // of json
 
     const Field* find(std::string_view name) const;
     const Field* by_number(int number) const;
