@@ -107,16 +107,16 @@ Status BindGuard::judge(const store::Event& event, const Object& object) const {
 }
 
 void BindGuard::count(const store::Event& event, const Object& object) {
+    if (const auto* pod = std::get_if<PodPtr>(&object)) return ledger_.put(**pod);
+    if (const auto* node = std::get_if<NodePtr>(&object)) return ledger_.put(*node);
+    if (const auto* reservation = std::get_if<ReservationPtr>(&object)) return ledger_.put(*reservation);
     const auto& record = *event.record;
-    if (const auto kind = storage_kind(record.key.kind); !kind.empty()) return count_storage(kind, event);
     if (event.type == store::Event::Type::Deleted) {
-        if (record.key.kind == "nodes") ledger_.remove_node(record.key.name);
-        if (record.key.kind == "pods") ledger_.remove_pod(record.uid);
-        if (record.key.kind == kReservations) ledger_.remove_reservation(record.uid);
+        if (record.key.kind == "nodes") return ledger_.remove_node(record.key.name);
+        if (record.key.kind == "pods") return ledger_.remove_pod(record.uid);
+        if (record.key.kind == kReservations) return ledger_.remove_reservation(record.uid);
     }
-    if (const auto* pod = std::get_if<PodPtr>(&object)) ledger_.put(**pod);
-    if (const auto* node = std::get_if<NodePtr>(&object)) ledger_.put(*node);
-    if (const auto* reservation = std::get_if<ReservationPtr>(&object)) ledger_.put(*reservation);
+    if (const auto kind = storage_kind(record.key.kind); !kind.empty()) count_storage(kind, event);
 }
 
 void BindGuard::count_storage(std::string_view kind, const store::Event& event) {
