@@ -108,7 +108,7 @@ Status end_reservations(Desk& desk, const Binding& binding, const store::Record&
         base::JsonParser parser;
         const auto reservation = model::read_reservation(TRY(parser.parse(*head->bytes)));
         if (!reservation || !reservation->allocate_once || !reservation->live()) continue;
-        model::ReservationStatus status = model::succeeded(*reservation, desk.clock.wall());
+        model::ReservationStatus status = model::ended_by_bind(*reservation, desk.clock.wall());
         status.current_owners = {{pod.key.ns, pod.key.name, pod.uid}};
         Json object = TRY(stored_object(*head));
         object.as_object()["status"] = model::status_document(status);

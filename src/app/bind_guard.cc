@@ -2,13 +2,27 @@
 
 #include "app/decoded.h"
 #include "base/mentions.h"
+#include "cli/supporting.h"
 #include "model/node.h"
-#include "sched/decide.h"
 
 namespace berth::app {
 namespace {
 
 constexpr std::string_view kReservations = "scheduling.koordinator.sh/reservations";
+
+// What decides who holds a claim and how many volumes a node attaches: as stored, and its kind.
+constexpr std::pair<std::string_view, std::string_view> kStorage[] = {
+    {"persistentvolumeclaims", "PersistentVolumeClaim"},      {"persistentvolumes", "PersistentVolume"},
+    {"storage.k8s.io/storageclasses", "StorageClass"},        {"storage.k8s.io/csinodes", "CSINode"},
+    {"storage.k8s.io/volumeattachments", "VolumeAttachment"},
+};
+
+std::string_view storage_kind(std::string_view stored) {
+    for (const auto& [name, kind] : kStorage) {
+        if (name == stored) return kind;
+    }
+    return {};
+}
 
 template <class Read>
 auto decode(const store::Record& record, Read read) -> decltype(read(JsonView())) {
@@ -38,7 +52,9 @@ bool is_placed(const store::RecordPtr& record) {
 }  // namespace
 
 BindGuard::BindGuard(const store::Store& store) {
-    for (const std::string_view kind : {std::string_view("nodes"), kReservations, std::string_view("pods")}) {
+    std::vector<std::string_view> kinds{"nodes", kReservations, "pods"};
+    for (const auto& [stored, kind] : kStorage) kinds.push_back(stored);
+    for (const auto kind : kinds) {
         const auto page = store.list({.kind = std::string(kind)});
         CHECK(page.ok());
         for (const auto& record : page->records) {
@@ -84,23 +100,34 @@ Status BindGuard::judge(const store::Event& event, const Object& object) const {
         return rules_.judge_bind(**pod, ledger_);
     }
     if (const auto* reservation = std::get_if<ReservationPtr>(&object)) {
-        const bool takes_place = (*reservation)->phase == model::ReservationPhase::Available;
-        if (!takes_place || is_placed(event.previous)) return {};
-        return rules_.judge_room(sched::ask_for(**reservation), (*reservation)->node, ledger_);
+        if (!(*reservation)->live() || is_placed(event.previous)) return {};
+        return rules_.judge_place(**reservation, ledger_);
     }
     return {};
 }
 
 void BindGuard::count(const store::Event& event, const Object& object) {
+    if (const auto* pod = std::get_if<PodPtr>(&object)) return ledger_.put(**pod);
+    if (const auto* node = std::get_if<NodePtr>(&object)) return ledger_.put(*node);
+    if (const auto* reservation = std::get_if<ReservationPtr>(&object)) return ledger_.put(*reservation);
     const auto& record = *event.record;
     if (event.type == store::Event::Type::Deleted) {
-        if (record.key.kind == "nodes") ledger_.remove_node(record.key.name);
-        if (record.key.kind == "pods") ledger_.remove_pod(record.uid);
-        if (record.key.kind == kReservations) ledger_.remove_reservation(record.uid);
+        if (record.key.kind == "nodes") return ledger_.remove_node(record.key.name);
+        if (record.key.kind == "pods") return ledger_.remove_pod(record.uid);
+        if (record.key.kind == kReservations) return ledger_.remove_reservation(record.uid);
     }
-    if (const auto* pod = std::get_if<PodPtr>(&object)) ledger_.put(**pod);
-    if (const auto* node = std::get_if<NodePtr>(&object)) ledger_.put(*node);
-    if (const auto* reservation = std::get_if<ReservationPtr>(&object)) ledger_.put(*reservation);
+    if (const auto kind = storage_kind(record.key.kind); !kind.empty()) count_storage(kind, event);
+}
+
+void BindGuard::count_storage(std::string_view kind, const store::Event& event) {
+    const auto& record = *event.record;
+    if (event.type == store::Event::Type::Deleted) {
+        return cli::remove_supporting(kind, record.key.ns, record.key.name, ledger_);
+    }
+    // What cannot be read has been refused at the door.
+    if (const auto view = parse_here(*record.bytes)) {
+        (void)cli::put_supporting(kind, *view, ledger_, record.revision);
+    }
 }
 
 }  // namespace berth::app

@@ -11,8 +11,9 @@
 namespace berth::app {
 
 // The judge of the embedded server: a ledger kept at the store's head, inside its commit order. A bind, or a
-// reservation that takes its place, is refused when it does not fit, whoever asks; so two schedulers, or one with an
-// old view, cannot oversell a node. Pods created on a node, resizes and nodes that shrink count, but are not refused.
+// reservation that takes its place, is refused when it does not fit, or holds what another holds, whoever asks; so two
+// schedulers, or one with an old view, cannot oversell a node. Pods created on a node, resizes and nodes that shrink
+// count, but are not refused.
 class BindGuard final : public store::Guard {
 public:
     // Reads what is stored; before the store's first write.
@@ -32,6 +33,7 @@ private:
     static Object read(const store::Event& event);
     Status judge(const store::Event& event, const Object& object) const;
     void count(const store::Event& event, const Object& object);
+    void count_storage(std::string_view kind, const store::Event& event);
 
     ledger::Ledger ledger_;
     BindRules rules_;

@@ -36,6 +36,52 @@ protected:
     Status bind(const std::string& name, int cpu, const std::string& annotations = "{}", int port = 0) {
         return put(store::Op::Update, {"pods", "default", name}, "", pod(name, cpu, "n1", annotations, port));
     }
+    static std::string with_claim(const std::string& name, const std::string& claim, const std::string& node,
+                                  const std::string& annotations = "{}") {
+        return fmt::format(
+            R"({{"metadata":{{"name":"{0}","namespace":"default","uid":"{0}-uid","labels":{{"app":"{0}"}},"annotations":{3}}},)"
+            R"("spec":{{"nodeName":"{2}","volumes":[{{"name":"v","persistentVolumeClaim":{{"claimName":"{1}"}}}}],)"
+            R"("containers":[{{"name":"a"}}]}}}})",
+            name, claim, node, annotations);
+    }
+    Status create_with(const std::string& claim, const std::string& name) {
+        return put(store::Op::Create, {"pods", "default", name}, name + "-uid", with_claim(name, claim, ""));
+    }
+    Status bind_with(const std::string& claim, const std::string& name, const std::string& annotations = "{}",
+                     const std::string& node = "n1") {
+        return put(store::Op::Update, {"pods", "default", name}, "", with_claim(name, claim, node, annotations));
+    }
+    // A claim with a volume of its own.
+    void add_claim(const std::string& name, const std::string& mode) {
+        ASSERT_TRUE(put(
+            store::Op::Create, {"persistentvolumes", "", "pv-" + name}, "pv-" + name,
+            fmt::format(
+                R"({{"metadata":{{"name":"pv-{0}","uid":"pv-{0}"}},"spec":{{"csi":{{"driver":"d","volumeHandle":"{0}"}}}}}})",
+                name)));
+        ASSERT_TRUE(
+            put(store::Op::Create, {"persistentvolumeclaims", "default", name}, name + "-uid",
+                fmt::format(R"({{"metadata":{{"name":"{0}","namespace":"default","uid":"{0}-uid",)"
+                            R"("annotations":{{"pv.kubernetes.io/bind-completed":"yes"}}}},)"
+                            R"("spec":{{"volumeName":"pv-{0}","accessModes":["{1}"]}},"status":{{"phase":"Bound"}}}})",
+                            name, mode)));
+    }
+    Status limit_volumes(store::Op op, int limit) {
+        return put(
+            op, {"storage.k8s.io/csinodes", "", "n1"}, op == store::Op::Create ? "csi-uid" : "",
+            fmt::format(
+                R"({{"metadata":{{"name":"n1","uid":"csi-uid"}},"spec":{{"drivers":[{{"name":"d","allocatable":{{"count":{}}}}}]}}}})",
+                limit));
+    }
+    Status reserve_claim(store::Op op, const std::string& phase, const std::string& claim) {
+        return put(
+            op, {"scheduling.koordinator.sh/reservations", "", "r"}, "r-uid",
+            fmt::format(
+                R"({{"metadata":{{"name":"r","uid":"r-uid"}},"spec":{{"allocateOnce":false,"owners":[{{"labelSelector":)"
+                R"({{"matchLabels":{{"app":"web"}}}}}}],"template":{{"metadata":{{"namespace":"default"}},"spec":{{)"
+                R"("volumes":[{{"name":"v","persistentVolumeClaim":{{"claimName":"{1}"}}}}],"containers":[{{"name":"a"}}]}}}}}},)"
+                R"("status":{{"phase":"{0}","nodeName":"n1"}}}})",
+                phase, claim));
+    }
     Status reserve(store::Op op, const std::string& phase, int cpu = 3, const std::string& name = "r",
                    const std::string& policy = "") {
         return put(
@@ -133,6 +179,101 @@ TEST_F(BindGuardTest, AReservationTakesOnlyRoomThatIsThere) {
     ASSERT_TRUE(reserve(store::Op::Create, "Pending"));
     EXPECT_FALSE(reserve(store::Op::Update, "Available"));
     EXPECT_TRUE(reserve(store::Op::Update, "Waiting"));
+}
+
+TEST_F(BindGuardTest, AReservedPortIsForItsOwnersWhateverTheyDrawFrom) {
+    const auto reserve_port = [&](store::Op op, const std::string& phase) {
+        return put(
+            op, {"scheduling.koordinator.sh/reservations", "", "r"}, "r-uid",
+            fmt::format(
+                R"({{"metadata":{{"name":"r","uid":"r-uid"}},"spec":{{"owners":[{{"labelSelector":{{"matchLabels":)"
+                R"({{"app":"web"}}}}}}],"template":{{"spec":{{"containers":[{{"name":"a","ports":[{{"containerPort":80,)"
+                R"("hostPort":8080}}]}}]}}}}}},"status":{{"phase":"{}","nodeName":"n1"}}}})",
+                phase));
+    };
+    ASSERT_TRUE(reserve_port(store::Op::Create, "Pending"));
+    ASSERT_TRUE(reserve_port(store::Op::Update, "Available"));
+    for (const auto* name : {"other", "web"}) ASSERT_TRUE(create(name, 1, "", 8080));
+    EXPECT_FALSE(bind("other", 1, "{}", 8080));
+    EXPECT_TRUE(bind("web", 1, "{}", 8080));
+}
+
+TEST_F(BindGuardTest, AClaimForOnePodHasOneHolder) {
+    add_claim("one", "ReadWriteOncePod");
+    add_claim("shared", "ReadWriteOnce");
+    for (const auto* name : {"a", "b"}) ASSERT_TRUE(create_with("one", name));
+    ASSERT_TRUE(bind_with("one", "a"));
+    const auto refused = bind_with("one", "b");
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().reason, Reason::Conflict);
+    EXPECT_NE(refused.error().message.find("ReadWriteOncePod"), std::string::npos) << refused.error().message;
+    ASSERT_TRUE(put(store::Op::Delete, {"pods", "default", "a"}, "", ""));
+    EXPECT_TRUE(bind_with("one", "b"));
+    for (const auto* name : {"c", "d"}) {
+        ASSERT_TRUE(create_with("shared", name));
+        EXPECT_TRUE(bind_with("shared", name));
+    }
+}
+
+TEST_F(BindGuardTest, AReservedClaimIsForItsOwnersWhereverTheyGo) {
+    ASSERT_TRUE(put(store::Op::Create, {"nodes", "", "n2"}, "n2-uid",
+                    R"({"metadata":{"name":"n2","uid":"n2-uid"},"status":{"allocatable":{"pods":"10"}}})"));
+    add_claim("one", "ReadWriteOncePod");
+    ASSERT_TRUE(reserve_claim(store::Op::Create, "Pending", "one"));
+    ASSERT_TRUE(reserve_claim(store::Op::Update, "Available", "one"));
+    for (const auto* name : {"other", "web"}) ASSERT_TRUE(create_with("one", name));
+    EXPECT_FALSE(bind_with("one", "other"));
+    EXPECT_FALSE(bind_with("one", "other", kLink)) << "a link to somebody else's reservation";
+    EXPECT_TRUE(bind_with("one", "web", "{}", "n2"));
+}
+
+TEST_F(BindGuardTest, AReservationGetsNoClaimThatAPodHas) {
+    add_claim("one", "ReadWriteOncePod");
+    ASSERT_TRUE(create_with("one", "web"));
+    ASSERT_TRUE(bind_with("one", "web"));
+    ASSERT_TRUE(reserve_claim(store::Op::Create, "Pending", "one"));
+    EXPECT_FALSE(reserve_claim(store::Op::Update, "Available", "one"));
+    EXPECT_FALSE(reserve_claim(store::Op::Update, "Waiting", "one"));
+}
+
+TEST_F(BindGuardTest, ANodeAttachesNoMoreVolumesThanItCan) {
+    ASSERT_TRUE(limit_volumes(store::Op::Create, 1));
+    for (const auto* name : {"a", "b"}) {
+        add_claim(name, "ReadWriteOnce");
+        ASSERT_TRUE(create_with(name, name));
+    }
+    ASSERT_TRUE(bind_with("a", "a"));
+    const auto refused = bind_with("b", "b");
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message, "node \"n1\" has no room for it: node(s) exceed max volume count");
+    ASSERT_TRUE(create_with("a", "c"));
+    EXPECT_TRUE(bind_with("a", "c")) << "attached already";
+    ASSERT_TRUE(limit_volumes(store::Op::Update, 2));
+    EXPECT_TRUE(bind_with("b", "b"));
+}
+
+TEST_F(BindGuardTest, AReservedPlaceForAVolumeIsForThoseThatDrawFromIt) {
+    ASSERT_TRUE(limit_volumes(store::Op::Create, 1));
+    for (const auto* name : {"reserved", "b"}) add_claim(name, "ReadWriteOnce");
+    ASSERT_TRUE(reserve_claim(store::Op::Create, "Pending", "reserved"));
+    ASSERT_TRUE(reserve_claim(store::Op::Update, "Available", "reserved"));
+    ASSERT_TRUE(create_with("b", "web"));
+    EXPECT_FALSE(bind_with("b", "web")) << "it says that it draws from nothing";
+    EXPECT_TRUE(bind_with("b", "web", kLink));
+}
+
+TEST_F(BindGuardTest, AfterARestartItKnowsClaimsAndLimits) {
+    ASSERT_TRUE(limit_volumes(store::Op::Create, 1));
+    add_claim("one", "ReadWriteOncePod");
+    ASSERT_TRUE(create_with("one", "a"));
+    ASSERT_TRUE(bind_with("one", "a"));
+    const BindGuard again(*store_);
+    const auto& volumes = again.ledger().volumes();
+    EXPECT_TRUE(volumes.claims().find("default/one")->modes.has(model::AccessMode::ReadWriteOncePod));
+    EXPECT_EQ(volumes.users("default/one").size(), 1u);
+    EXPECT_EQ(volumes.csi_nodes().find("n1")->drivers[0].limit, 1);
+    ASSERT_TRUE(put(store::Op::Delete, {"storage.k8s.io/csinodes", "", "n1"}, "", ""));
+    EXPECT_EQ(guard_.ledger().volumes().csi_nodes().find("n1"), nullptr);
 }
 
 TEST_F(BindGuardTest, AfterARestartItKnowsWhatIsStored) {

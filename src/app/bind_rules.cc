@@ -6,64 +6,112 @@
 #include <algorithm>
 
 #include "model/allocated.h"
+#include "sched/credit.h"
 #include "sched/decide.h"
 #include "sched/draw.h"
 #include "sched/plugins/registry.h"
 
 namespace berth::app {
+namespace {
 
-BindRules::BindRules() {
-    filters_.filters = {sched::plugins::node_ports(), sched::plugins::fit_filter()};
+Status judge(const sched::Ask& ask, const std::string& node, const ledger::Ledger& ledger,
+             const sched::Profile& filters) {
+    const ledger::Row row = ledger.row_of(node);
+    if (row == ledger::kNoRow) return base::conflict(fmt::format("there is no node \"{}\"", node));
+    const auto strikes = sched::filter(ask, ledger, filters, row, row + 1);
+    if (strikes.open(row)) return {};
+    return base::conflict(
+        fmt::format("node \"{}\" has no room for it: {}", node, fmt::join(strikes.why(row)->reasons, ", ")));
 }
 
+sched::Ask plain_ask(const model::Pod& pod) {
+    sched::Ask ask;
+    ask.spec = pod.spec.get();
+    ask.pod = &pod;
+    return ask;
+}
+
+// The nominated one first.
+std::vector<model::Allocated> named_by(const model::Links& links) {
+    std::vector<model::Allocated> out;
+    if (links.allocated) out.push_back(*links.allocated);
+    for (const auto& draw : links.draws) out.push_back({draw.name, draw.uid});
+    return out;
+}
+
+}  // namespace
+
+BindRules::BindRules() {
+    ports_.filters = {sched::plugins::node_ports()};
+    fit_.filters = {sched::plugins::fit_filter()};
+    holders_.filters = {sched::plugins::volume_restrictions()};
+    attachments_.filters = {sched::plugins::volume_limits()};
+}
+
+// A port or a claim is there for every owner of the reservation that holds it, whatever it draws from; room and places
+// to attach a volume are given by the reservations that the pod says it draws from.
 Status BindRules::judge_bind(const model::Pod& pod, const ledger::Ledger& ledger) const {
     const auto links = model::read_links(pod.meta.annotations);
     if (!links) return base::conflict(links.error().message);
-    if (links->empty()) {
-        sched::Ask ask;
-        ask.spec = pod.spec.get();
-        ask.pod = &pod;
-        return judge_room(ask, pod.node, ledger);
+    if (links->empty() && pod.spec->ports.empty() && pod.spec->volumes.empty()) {
+        return judge(plain_ask(pod), pod.node, ledger, fit_);
     }
-    if (!links->allocated) {
+    const sched::Ask ask = sched::ask_for(pod, ledger);
+    TRY(judge(ask, pod.node, ledger, ports_));
+    if (links->empty()) {
+        TRY(judge(plain_ask(pod), pod.node, ledger, fit_));
+    } else {
+        TRY(judge_links(ask, *links, ledger));
+    }
+    return pod.spec->volumes.empty() ? Status() : judge_volumes(ask, *links, ledger);
+}
+
+Status BindRules::judge_links(const sched::Ask& ask, const model::Links& links, const ledger::Ledger& ledger) const {
+    const model::Pod& pod = *ask.pod;
+    if (!links.allocated) {
         return base::conflict(fmt::format("pod \"{}\" has the annotation {} without {}", pod.meta.full_name(),
                                           model::kReservationDraws, model::kReservationAllocated));
     }
-    const sched::Ask ask = sched::ask_for(pod, ledger);
     const ledger::Row row = ledger.row_of(pod.node);
     const sched::Credit* credit = row == ledger::kNoRow ? nullptr : ask.credit(row);
-    std::vector<std::pair<std::string_view, std::string_view>> wanted{{links->allocated->uid, links->allocated->name}};
-    for (const auto& draw : links->draws) wanted.emplace_back(draw.uid, draw.name);
-    for (const auto& [uid, name] : wanted) {
-        const auto index = ledger.find_reservation(uid);
-        if (credit && std::find(credit->matched.begin(), credit->matched.end(), index) != credit->matched.end())
-            continue;
+    for (const auto& [name, uid] : named_by(links)) {
+        if (credit && credit->covers(ledger.find_reservation(uid))) continue;
         return base::conflict(fmt::format("reservation \"{}\" on node \"{}\" is not there for pod \"{}\"", name,
                                           pod.node, pod.meta.full_name()));
     }
-    TRY(judge_room(ask, pod.node, ledger));
-    const sched::Offer nominated{{ledger.find_reservation(links->allocated->uid)}};
+    TRY(judge(ask, pod.node, ledger, fit_));
+    const sched::Offer nominated{{ledger.find_reservation(links.allocated->uid)}};
     if (const auto short_of = sched::too_little(nominated, ask, ledger); !short_of.empty()) {
         return base::conflict(fmt::format("reservation \"{}\" is Restricted and has too little {} left for it",
-                                          links->allocated->name, model::resource_name(short_of.front())));
+                                          links.allocated->name, model::resource_name(short_of.front())));
     }
     // Others that it matches may have enough; what counts is what the pod says it takes.
     std::vector<std::string> names;
-    ledger.missing(pod.spec->requests, *links, row).for_each([&](model::ResourceId id, int64_t) {
+    ledger.missing(pod.spec->requests, links, row).for_each([&](model::ResourceId id, int64_t) {
         names.emplace_back(model::resource_name(id));
     });
     if (names.empty()) return {};
     return base::conflict(fmt::format("reservation \"{}\" and node \"{}\" have too little left for it: {}",
-                                      links->allocated->name, pod.node, fmt::join(names, ", ")));
+                                      links.allocated->name, pod.node, fmt::join(names, ", ")));
 }
 
-Status BindRules::judge_room(const sched::Ask& ask, const std::string& node, const ledger::Ledger& ledger) const {
-    const ledger::Row row = ledger.row_of(node);
-    if (row == ledger::kNoRow) return base::conflict(fmt::format("there is no node \"{}\"", node));
-    const auto strikes = sched::filter(ask, ledger, filters_, row, row + 1);
-    if (strikes.open(row)) return {};
-    return base::conflict(
-        fmt::format("node \"{}\" has no room for it: {}", node, fmt::join(strikes.why(row)->reasons, ", ")));
+Status BindRules::judge_volumes(const sched::Ask& ask, const model::Links& links, const ledger::Ledger& ledger) const {
+    TRY(judge(ask, ask.pod->node, ledger, holders_));
+    sched::Ask drawing = plain_ask(*ask.pod);
+    sched::Few from;
+    for (const auto& named : named_by(links)) from.push_back(ledger.find_reservation(named.uid));
+    if (!from.empty()) drawing.credits[ledger.row_of(ask.pod->node)] = sched::credit_of(std::move(from), ledger);
+    return judge(drawing, ask.pod->node, ledger, attachments_);
+}
+
+Status BindRules::judge_place(const model::Reservation& reservation, const ledger::Ledger& ledger) const {
+    const sched::Ask ask = sched::ask_for(reservation);
+    const bool waits = reservation.phase == model::ReservationPhase::Waiting;
+    TRY(judge(ask, reservation.node, ledger, ports_));
+    if (!waits) TRY(judge(ask, reservation.node, ledger, fit_));
+    if (reservation.spec->volumes.empty()) return {};
+    TRY(judge(ask, reservation.node, ledger, holders_));
+    return judge(ask, reservation.node, ledger, attachments_);
 }
 
 }  // namespace berth::app

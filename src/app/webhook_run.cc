@@ -7,6 +7,7 @@
 #include "base/json_view.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "cli/supporting.h"
 #include "model/node.h"
 #include "model/reader.h"
 
@@ -51,6 +52,11 @@ WebhookRun::WebhookRun(std::unique_ptr<link::Server> server, WebhookOptions opti
     traffic_.follow("Node", {"", "v1", "nodes"});
     traffic_.follow("Pod", {"", "v1", "pods"});
     traffic_.follow("Reservation", {"scheduling.koordinator.sh", "v1alpha1", "reservations"});
+    traffic_.follow("PersistentVolume", {"", "v1", "persistentvolumes"});
+    traffic_.follow("PersistentVolumeClaim", {"", "v1", "persistentvolumeclaims"});
+    traffic_.follow("StorageClass", {"storage.k8s.io", "v1", "storageclasses"});
+    traffic_.follow("CSINode", {"storage.k8s.io", "v1", "csinodes"});
+    traffic_.follow("VolumeAttachment", {"storage.k8s.io", "v1", "volumeattachments"});
     thread_ = base::named_thread("webhook", [this] { run(); });
 }
 
@@ -114,6 +120,11 @@ void WebhookRun::apply(const std::string& kind, const link::FeedEvent& event) {
         }
         auto pod = model::read_pod(*view);
         if (pod) apply_pod(std::move(*pod));
+    } else if (kind != "Reservation") {
+        if (gone) return cli::remove_supporting(kind, meta.ns, meta.name, ledger_);
+        if (const auto put = cli::put_supporting(kind, *view, ledger_, event.revision); !put) {
+            base::log_error("Unreadable object", {{"error", put.error()}});
+        }
     } else {
         held_changed_ = true;
         if (gone) return ledger_.remove_reservation(meta.uid);

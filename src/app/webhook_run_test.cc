@@ -48,6 +48,13 @@ std::string pod(const std::string& name, const std::string& node = "") {
         name, node);
 }
 
+std::string pod_with_claim(const std::string& name, const std::string& node = "") {
+    return fmt::format(
+        R"({{"metadata":{{"name":"{0}","namespace":"default","uid":"{0}-uid"}},"spec":{{"nodeName":"{1}",)"
+        R"("volumes":[{{"name":"v","persistentVolumeClaim":{{"claimName":"one"}}}}],"containers":[{{"name":"a"}}]}}}})",
+        name, node);
+}
+
 // A node of 4 cpus of which a reservation holds 3, and two pods of 1 that wait.
 class WebhookRunTest : public testing::Test {
 protected:
@@ -60,6 +67,10 @@ protected:
                      R"({"cpu":"3"}}}]}}},"status":{"phase":"Available","nodeName":"n1","allocatable":{"cpu":"3"}}})");
         script_->has("pods", pod("a"));
         script_->has("pods", pod("b"));
+        script_->has("pods", pod_with_claim("first"));
+        script_->has("pods", pod_with_claim("second"));
+        script_->has("persistentvolumeclaims", R"({"metadata":{"name":"one","namespace":"default","uid":"one-uid"},)"
+                                               R"("spec":{"accessModes":["ReadWriteOncePod"]}})");
         const uint16_t port = free_port();
         link::Access access;
         access.host = access.server_name = "127.0.0.1";
@@ -130,6 +141,11 @@ TEST_F(WebhookRunTest, APodThatIsGoneLeavesItsRoom) {
     script_->take("GET", "/api/v1/namespaces/default/pods/a", {404, "{}", 0});
     while (!allowed("b")) {
     }
+}
+
+TEST_F(WebhookRunTest, AClaimForOnePodIsGivenOnce) {
+    EXPECT_TRUE(allowed("first"));
+    EXPECT_FALSE(allowed("second"));
 }
 
 }  // namespace

@@ -26,11 +26,9 @@ public:
 
     void live_on(Ages& ages) {
         sync_owners();
-        // A server that ends it with the bind leaves the amounts to us.
-        const bool ended_by_bind = next_.phase == ReservationPhase::Succeeded && object_.allocated.empty();
-        if (ended_by_bind && !next_.allocated.empty()) say_succeeded();
-        if (model::is_final(next_.phase)) return;
-        if (entry_.spent) {
+        const bool unseen = model::is_unseen(object_);
+        if (model::is_final(next_.phase) && !unseen) return;
+        if (entry_.spent || unseen) {
             next_ = model::succeeded(std::move(next_), pass_.wall);
             return say_succeeded();
         }
@@ -70,8 +68,10 @@ private:
             owners.push_back({std::string(pod.ns()), std::string(pod.name.view()), pod.uid.text()});
             held.add(pass_.ledger.drawn(index, index_));
         }
-        // A claim is the scheduler's, who knows whether it binds the pod.
-        const bool claim = object_.allocate_once && object_.live() && owners.empty() && !object_.current_owners.empty();
+        // A claim is the scheduler's, who knows whether it binds the pod; and the bind of one that has just been ended
+        // may not have been seen yet.
+        const bool claimable = (object_.allocate_once && object_.live()) || model::is_unseen(object_);
+        const bool claim = claimable && owners.empty() && !object_.current_owners.empty();
         owners_ = std::move(owners);
         if (!claim) next_.current_owners = owners_;
         next_.allocated.clear();

@@ -164,8 +164,7 @@ void Ledger::remove_node(std::string_view name) {
     const std::vector<PodIndex> pods = nodes_[row].pods;
     for (const PodIndex index : pods) {
         unplace(index);
-        orphans_[std::string(name)].push_back(index);
-        orphan_node_[index] = name;
+        orphan(index, name);
     }
     images_.remove(*nodes_[row].node);
     terms_->leave(row);
@@ -173,6 +172,13 @@ void Ledger::remove_node(std::string_view name) {
     nodes_[row] = NodeEntry();
     free_rows_.push_back(row);
     changes_.touch_member(row);
+}
+
+// It stays without a row until its node is known.
+void Ledger::orphan(PodIndex index, std::string_view node_name) {
+    orphans_[std::string(node_name)].push_back(index);
+    orphan_node_[index] = node_name;
+    volumes_.enter({false, index}, kNoRow, pods_[index].spec);
 }
 
 void Ledger::attach_orphans(std::string_view node_name, Row row) {
@@ -183,6 +189,7 @@ void Ledger::attach_orphans(std::string_view node_name, Row row) {
         for (const PodIndex index : waiting) {
             pods_[index].row = row;
             orphan_node_.erase(index);
+            volumes_.leave({false, index}, kNoRow);
             place(index);
         }
     }
@@ -432,11 +439,7 @@ void Ledger::put(const model::Pod& pod) {
         free_pod(known);
     }
     const PodIndex index = enter(pod, row_of(pod.node), read_linked(pod), false);
-    if (pods_[index].row == kNoRow) {
-        orphans_[pod.node].push_back(index);
-        orphan_node_[index] = pod.node;
-        return;
-    }
+    if (pods_[index].row == kNoRow) return orphan(index, pod.node);
     pods_[index].set_charges(resolve(index));
     place(index);
     spend(index);
@@ -449,6 +452,7 @@ void Ledger::free_pod(PodIndex index) {
         std::erase(waiting->second, index);
         if (waiting->second.empty()) orphans_.erase(waiting);
         orphan_node_.erase(index);
+        volumes_.leave({false, index}, kNoRow);
     }
     unplace(index);
     set_links(index, nullptr);

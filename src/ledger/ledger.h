@@ -255,6 +255,7 @@ private:
     void unplace(PodIndex index);
     void leave_row(PodIndex index);
     void free_pod(PodIndex index);
+    void orphan(PodIndex index, std::string_view node_name);
     void attach_orphans(std::string_view node_name, Row row);
     void set_allocatable(Row row, const Resources& amounts);
     // What somebody adds to (1) or takes off (-1) the sums of a row; settle() ends the change.

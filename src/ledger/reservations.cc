@@ -289,14 +289,17 @@ void Ledger::refresh(ReservationIndex index) {
     if (entry.once && used_now) refresh(index);
 }
 
-// Remembers, or forgets, that it waits for its node to appear.
+// Remembers, or forgets, that it waits for its node to appear. It holds its claims meanwhile.
 void Ledger::strand(ReservationIndex index, bool waits) {
     const std::string& node = reservations_[index].node;
+    volumes_.leave({true, index}, kNoRow);
     if (const auto found = stranded_.find(node); found != stranded_.end()) {
         std::erase(found->second, index);
         if (found->second.empty()) stranded_.erase(found);
     }
-    if (waits) stranded_[node].push_back(index);
+    if (!waits) return;
+    stranded_[node].push_back(index);
+    volumes_.enter({true, index}, kNoRow, reservations_[index].spec);
 }
 
 // Keeps those that somebody might draw from in the index. One that is only for one pod and was assumed for it stays

@@ -119,30 +119,50 @@ void Volumes::give_back(const VolumeSteps& steps) {
 
 // ---- users
 
-void Volumes::enter(User user, uint32_t row, const std::shared_ptr<const model::PodSpec>& spec) {
-    if (spec->volumes.empty()) return;
-    if (placed_.size() <= row) placed_.resize(row + 1);
-    placed_[row].push_back({user, spec});
-    for (const auto& volume : spec->volumes) {
-        if (volume.kind == model::VolumeKind::Claim) users_[claim_key(*spec, volume)].push_back(user);
+void Volumes::use(User user, const model::PodSpec& spec) {
+    for (const auto& volume : spec.volumes) {
+        if (volume.kind == model::VolumeKind::Claim) users_[claim_key(spec, volume)].push_back(user);
     }
 }
 
-// What entered leaves, even if the object's template has changed since.
-void Volumes::leave(User user, uint32_t row) {
-    if (row >= placed_.size()) return;
-    auto& here = placed_[row];
-    const auto found = std::find_if(here.begin(), here.end(), [&](const Placed& p) { return p.user == user; });
-    if (found == here.end()) return;
-    const auto spec = std::move(found->spec);
-    here.erase(found);
-    for (const auto& volume : spec->volumes) {
+void Volumes::unuse(User user, const model::PodSpec& spec) {
+    for (const auto& volume : spec.volumes) {
         if (volume.kind != model::VolumeKind::Claim) continue;
-        const auto entry = users_.find(claim_key(*spec, volume));
+        const auto entry = users_.find(claim_key(spec, volume));
         CHECK(entry != users_.end());
         entry->second.erase(std::find(entry->second.begin(), entry->second.end(), user));
         if (entry->second.empty()) users_.erase(entry);
     }
+}
+
+void Volumes::enter(User user, uint32_t row, const std::shared_ptr<const model::PodSpec>& spec) {
+    if (spec->volumes.empty()) return;
+    use(user, *spec);
+    if (row == kNoRow) {
+        CHECK(adrift_.emplace(std::pair(user.reservation, user.index), spec).second);
+        return;
+    }
+    if (placed_.size() <= row) placed_.resize(row + 1);
+    placed_[row].push_back({user, spec});
+}
+
+// What entered leaves, even if the object's template has changed since.
+void Volumes::leave(User user, uint32_t row) {
+    std::shared_ptr<const model::PodSpec> spec;
+    if (row == kNoRow) {
+        const auto found = adrift_.find({user.reservation, user.index});
+        if (found == adrift_.end()) return;
+        spec = std::move(found->second);
+        adrift_.erase(found);
+    } else {
+        if (row >= placed_.size()) return;
+        auto& here = placed_[row];
+        const auto found = std::find_if(here.begin(), here.end(), [&](const Placed& p) { return p.user == user; });
+        if (found == here.end()) return;
+        spec = std::move(found->spec);
+        here.erase(found);
+    }
+    unuse(user, *spec);
 }
 
 const std::vector<Volumes::User>& Volumes::users(std::string_view claim_full_name) const {

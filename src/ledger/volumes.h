@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "base/string_map.h"
+#include "ledger/ids.h"
 #include "ledger/objects.h"
 #include "model/pod.h"
 #include "model/storage.h"
@@ -67,7 +69,8 @@ public:
     void assume(const VolumeSteps& steps);
     void give_back(const VolumeSteps& steps);
 
-    // The ledger's pods and reservations come and go.
+    // The ledger's pods and reservations come and go. Where the row is kNoRow their node is not known, and they hold
+    // their claims all the same.
     void enter(User user, uint32_t row, const std::shared_ptr<const model::PodSpec>& spec);
     void leave(User user, uint32_t row);
 
@@ -99,6 +102,8 @@ private:
     };
     void index(const std::string& name);
     void unindex(const std::string& name);
+    void use(User user, const model::PodSpec& spec);
+    void unuse(User user, const model::PodSpec& spec);
     std::optional<Attachable> of_volume(const model::PodSpec& spec, const model::Volume& volume) const;
     std::optional<Attachable> of_claim(const model::PersistentVolumeClaim& claim) const;
     std::optional<Attachable> of_class(std::string_view name, const std::string& claim) const;
@@ -113,8 +118,9 @@ private:
     base::StringMap<std::set<BySize>> by_class_;
     base::StringMap<std::set<std::string>> capacities_by_class_;
     base::StringMap<std::set<std::string>> attachments_by_node_;
-    base::StringMap<std::vector<User>> users_;  // by the claim's full name
-    std::vector<std::vector<Placed>> placed_;   // by row
+    base::StringMap<std::vector<User>> users_;                                           // by the claim's full name
+    std::vector<std::vector<Placed>> placed_;                                            // by row
+    std::map<std::pair<bool, uint32_t>, std::shared_ptr<const model::PodSpec>> adrift_;  // by user, without a row
 };
 
 }  // namespace berth::ledger

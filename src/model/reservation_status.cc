@@ -11,6 +11,8 @@
 namespace berth::model {
 namespace {
 
+constexpr std::string_view kEndedByBind = "the bind of an owner ended it";
+
 Json time_or_null(const std::optional<base::Time>& time) {
     return time ? Json(time_text(*time)) : Json(nullptr);
 }
@@ -100,6 +102,17 @@ ReservationStatus succeeded(ReservationStatus from, base::Time now) {
     from.phase = ReservationPhase::Succeeded;
     set_condition(from, "Ready", false, "Succeeded", "an owner has been bound", now);
     return from;
+}
+
+ReservationStatus ended_by_bind(ReservationStatus from, base::Time now) {
+    from.phase = ReservationPhase::Succeeded;
+    set_condition(from, "Ready", false, "Succeeded", std::string(kEndedByBind), now);
+    return from;
+}
+
+bool is_unseen(const ReservationStatus& status) {
+    const auto* ready = find_condition(status, "Ready");
+    return status.phase == ReservationPhase::Succeeded && ready && ready->message == kEndedByBind;
 }
 
 ReservationStatus expired(ReservationStatus from, std::string message, base::Time now) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An allocateOnce reservation ends with its owner's binding: no restart lets a second pod use it."""
+"""An allocateOnce reservation ends with its owner's binding, and says so: no restart lets a second pod use it."""
 import sys
 import tempfile
 
@@ -12,6 +12,20 @@ metadata: {name: once}
 spec:
   owners: [{labelSelector: {matchLabels: {app: web}}}]
   template: {spec: {containers: [{name: main, image: app, resources: {requests: {cpu: "2"}}}]}}
+"""
+PORT_ALONE = """
+apiVersion: scheduling.koordinator.sh/v1alpha1
+kind: Reservation
+metadata: {name: port}
+spec:
+  owners: [{labelSelector: {matchLabels: {app: listens}}}]
+  template: {spec: {containers: [{name: main, image: app, ports: [{containerPort: 7777, hostPort: 7777}]}]}}
+"""
+LISTENS = """
+apiVersion: v1
+kind: Pod
+metadata: {name: listens, labels: {app: listens}}
+spec: {containers: [{name: main, image: app, ports: [{containerPort: 7777, hostPort: 7777}]}]}
 """
 MUST_DRAW = "{app: web}, annotations: {scheduling.koordinator.sh/reservation-affinity: '{}'}"
 
@@ -31,6 +45,13 @@ def test(berth, build):
             cluster.apply(pod("w2", "1", labels=MUST_DRAW))
             cluster.wait("pod/w2", "jsonpath={.status.conditions[0].reason}=Unschedulable")
             expect("the phase", cluster.get("reservation", "once")["status"]["phase"], "Succeeded")
+            cluster.apply(PORT_ALONE)
+            cluster.wait("reservation/port", "jsonpath={.status.phase}=Available")
+            cluster.apply(LISTENS)
+            cluster.wait("events", "jsonpath={.reason} {.involvedObject.name}=Succeeded port")
+            status = cluster.get("reservation", "port")["status"]
+            expect("the phase", status["phase"], "Succeeded")
+            expect("its owner", [owner["name"] for owner in status["currentOwners"]], ["listens"])
 
 
 test(*sys.argv[1:3])

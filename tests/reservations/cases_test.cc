@@ -140,6 +140,71 @@ TEST_F(Reservations, APortStaysWithWhoeverUsesIt) {
     EXPECT_TRUE(stage.schedule("db"));
 }
 
+// #923
+TEST_F(Reservations, AClaimForOnePodIsForOnePodOfItsReservation) {
+    stage.add_claim("data", {model::AccessMode::ReadWriteOncePod});
+    stage.create("r", ReservationWish{.owner = "web", .cpu = 1, .once = false, .claims = {"data"}});
+    ASSERT_TRUE(stage.place("r"));
+    stage.create("db", PodWish{.app = "db", .claims = {"data"}});
+    EXPECT_FALSE(stage.schedule("db"));
+    stage.create("w1", PodWish{.app = "web", .cpu = 1, .claims = {"data"}});
+    EXPECT_TRUE(stage.schedule("w1"));
+    stage.create("w2", PodWish{.app = "web", .cpu = 1, .claims = {"data"}});
+    EXPECT_FALSE(stage.schedule("w2"));
+}
+
+// Nobody knows whether they still run there.
+TEST_F(Reservations, AClaimIsHeldThoughTheNodeIsGone) {
+    stage.add_node("n2", 16, 32);
+    for (const char* name : {"one", "two"}) stage.add_claim(name, {model::AccessMode::ReadWriteOncePod});
+    stage.create("r", ReservationWish{.owner = "web", .node = "n1", .claims = {"one"}});
+    ASSERT_TRUE(stage.place("r"));
+    stage.create_bound("x", PodWish{.app = "db", .claims = {"two"}}, "n1");
+    stage.delete_node("n1");
+    stage.create("y", PodWish{.app = "db", .claims = {"one"}});
+    EXPECT_FALSE(stage.schedule("y"));
+    stage.create("z", PodWish{.app = "db", .claims = {"two"}});
+    EXPECT_FALSE(stage.schedule("z"));
+    stage.restart(random);
+    EXPECT_FALSE(stage.schedule("y"));
+    EXPECT_FALSE(stage.schedule("z"));
+    stage.reconcile();
+    EXPECT_EQ(phase("r"), ReservationPhase::Failed);
+    EXPECT_TRUE(stage.schedule("y"));
+    stage.delete_pod("x");
+    EXPECT_TRUE(stage.schedule("z"));
+}
+
+TEST_F(Reservations, PlacesToAttachAVolumeAreGivenByTheReservationThatIsDrawnFrom) {
+    stage.limit_volumes("n1", 2);
+    for (const char* name : {"a", "b", "c"}) stage.add_claim(name, {});
+    stage.create("r", ReservationWish{.owner = "web", .cpu = 2, .once = false, .claims = {"a"}});
+    ASSERT_TRUE(stage.place("r"));
+    stage.create("x", PodWish{.app = "x", .claims = {"c"}});
+    ASSERT_TRUE(stage.schedule("x"));
+    stage.create("far", PodWish{.app = "web", .memory = 1, .claims = {"b"}});
+    EXPECT_FALSE(stage.schedule("far")) << "it wants nothing of what the reservation has";
+    stage.create("near", PodWish{.app = "web", .cpu = 1, .claims = {"b"}});
+    EXPECT_TRUE(stage.schedule("near"));
+    stage.create("shares", PodWish{.app = "x", .claims = {"b"}});
+    EXPECT_FALSE(stage.schedule("shares")) << "the volume would stay when the owner goes";
+    stage.create("w2", PodWish{.app = "web", .cpu = 1, .claims = {"b"}});
+    EXPECT_TRUE(stage.schedule("w2")) << "another owner";
+}
+
+TEST_F(Reservations, AVolumeTakesThePlaceOfOneReservation) {
+    stage.limit_volumes("n1", 2);
+    for (const char* name : {"a", "b", "c"}) stage.add_claim(name, {});
+    stage.create("r", ReservationWish{.owner = "web", .cpu = 2, .once = false, .claims = {"a"}});
+    stage.create("s", ReservationWish{.owner = "web", .memory = 2, .once = false, .claims = {"b"}});
+    stage.create("t", ReservationWish{.owner = "db", .cpu = 1, .claims = {"c"}});
+    ASSERT_TRUE(stage.place("r") && stage.place("s"));
+    stage.create("w1", PodWish{.app = "web", .cpu = 1, .claims = {"b"}});
+    ASSERT_TRUE(stage.schedule("w1"));
+    ASSERT_EQ(stage.reservation_of("w1"), "r");
+    EXPECT_FALSE(stage.place("t")) << "b has the place that s holds for it, and r keeps its own";
+}
+
 // #468
 TEST_F(Reservations, AfterARestartOwnersAreThoseThatAreBound) {
     stage.create("r", ReservationWish{.owner = "web", .cpu = 8, .once = false});
@@ -168,6 +233,27 @@ TEST_F(Reservations, SucceededIsNeverTurnedFailed) {
     stage.clock.advance(minutes(5));
     stage.reconcile();
     EXPECT_EQ(phase("r"), ReservationPhase::Succeeded);
+}
+
+// Also where there is no amount to allocate: a port is all it holds.
+TEST_F(Reservations, SuccessIsSaidOnceHoweverTheReservationEnded) {
+    for (const bool in_one_transaction : {true, false}) {
+        for (const int64_t cores : {0, 2}) {
+            Stage fresh;
+            fresh.add_node("n1", 16, 32);
+            fresh.create("r", ReservationWish{.owner = "web", .cpu = cores, .ports = {7777}});
+            ASSERT_TRUE(fresh.place("r"));
+            fresh.create("w1", PodWish{.app = "web", .cpu = cores, .ports = {7777}});
+            ASSERT_TRUE(fresh.assume("w1"));
+            fresh.bind("w1", in_one_transaction);
+            const auto events = fresh.reconcile();
+            ASSERT_EQ(events.size(), 1u) << in_one_transaction << cores;
+            EXPECT_EQ(events[0].reason, "Succeeded");
+            EXPECT_EQ(fresh.reservation("r").current_owners.size(), 1u);
+            fresh.restart(random);
+            EXPECT_TRUE(fresh.reconcile().empty()) << "said once";
+        }
+    }
 }
 
 // #530: no hot loops

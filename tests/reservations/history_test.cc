@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "app/bind_rules.h"
+#include "promises.h"
 #include "stage.h"
 
 namespace berth::reservations {
@@ -11,11 +13,24 @@ namespace {
 
 constexpr const char* kApps[] = {"a", "b", "c"};
 constexpr int32_t kPorts[] = {7001, 7002, 7003};
+constexpr const char* kOnePod[] = {"one0", "one1", "one2"};
+constexpr const char* kShared[] = {"data0", "data1", "data2", "data3"};
 
 class History {
 public:
     explicit History(uint64_t seed) : random_(seed), one_transaction_(seed % 2 == 0) {
-        for (int i = 0; i < 3; ++i) stage_.add_node(fmt::format("n{}", i), 16, 32, 12);
+        for (int i = 0; i < 3; ++i) {
+            stage_.add_node(fmt::format("n{}", i), 16, 32, random_.between(3, 12));
+            stage_.limit_volumes(fmt::format("n{}", i), random_.between(1, 3));
+        }
+        for (const auto* name : kOnePod) {
+            stage_.add_claim(name, {model::AccessMode::ReadWriteOncePod, random_.chance(1, 2)});
+        }
+        for (const auto* name : kShared) {
+            stage_.add_claim(name, {model::AccessMode::ReadWriteOnce, random_.chance(1, 2)});
+        }
+        stage_.on_bind = [this](const model::Pod& pod) { check_let_in(rules_.judge_bind(pod, stage_.ledger)); };
+        stage_.on_place = [this](const auto& object) { check_let_in(rules_.judge_place(object, stage_.ledger)); };
     }
 
     void run(int steps) {
@@ -62,6 +77,7 @@ private:
         wish.cpu = random_.between(0, 8);
         wish.memory = random_.between(wish.cpu == 0 ? 1 : 0, 12);
         if (random_.chance(1, 3)) wish.ports = {kPorts[random_.below(3)]};
+        wish.claims = any_claims();
         wish.once = random_.chance(1, 2);
         wish.pre_allocation = random_.chance(1, 3);
         wish.policy = static_cast<model::AllocatePolicy>(random_.below(3));
@@ -79,11 +95,19 @@ private:
         wish.cpu = random_.between(0, 6);
         wish.memory = random_.between(0, 8);
         if (random_.chance(1, 3)) wish.ports = {kPorts[random_.below(3)]};
+        wish.claims = any_claims();
         wish.must_draw = random_.chance(1, 4);
         const std::string name = fmt::format("p{}", random_.below(20));
         if (stage_.pods.contains(name)) return "nothing";
         stage_.create(name, wish);
         return "create " + name;
+    }
+
+    std::vector<std::string> any_claims() {
+        std::vector<std::string> out;
+        if (random_.chance(1, 3)) out.emplace_back(kOnePod[random_.below(3)]);
+        if (random_.chance(1, 3)) out.emplace_back(kShared[random_.below(4)]);
+        return out;
     }
 
     template <class Map, class Good>
@@ -151,9 +175,8 @@ private:
             return "node " + name + " comes";
         }
         if (!random_.chance(1, 4)) return "nothing";
-        const bool busy = std::any_of(stage_.in_flight.begin(), stage_.in_flight.end(), [&](const auto& pod) {
-            return stage_.ledger.node_of(stage_.ledger.find_pod(stage_.pods.at(pod).meta.uid)) == name;
-        });
+        const bool busy = std::any_of(stage_.in_flight.begin(), stage_.in_flight.end(),
+                                      [&](const auto& flight) { return flight.second.node == name; });
         if (busy) return "nothing";
         stage_.delete_node(name);
         if (random_.chance(1, 2)) reconcile();
@@ -171,6 +194,11 @@ private:
 
     // ---- what must hold
 
+    // The guard of the server knows what we know: it refuses nothing that was decided so.
+    static void check_let_in(const Status& verdict) {
+        EXPECT_TRUE(verdict.ok()) << (verdict.ok() ? "" : verdict.error().message);
+    }
+
     void check() {
         for (const auto& [name, node] : stage_.nodes) check_node(name, *node);
         for (const auto& [uid, pods] : stage_.ever_bound) {
@@ -178,6 +206,7 @@ private:
             if (index == ledger::kNone || !stage_.ledger.reservation(index).object->allocate_once) continue;
             EXPECT_LE(pods.size(), 1u) << "allocateOnce has had two owners";
         }
+        for (const auto& broken : broken_promises(stage_)) ADD_FAILURE() << broken;
         check_statuses();
         if (stage_.in_flight.empty()) check_replay();
     }
@@ -269,11 +298,17 @@ private:
                       stage_.ledger.recomputed_use(stage_.ledger.row_of(name)))
                 << "a replay of the stored objects differs on " << name;
         }
+        for (const auto& [name, claim] : stage_.claims) {
+            EXPECT_EQ(fresh.volumes().users("default/" + name).size(),
+                      stage_.ledger.volumes().users("default/" + name).size())
+                << "a replay of the stored objects differs in " << name;
+        }
     }
 
     base::Random random_;
     bool one_transaction_;
     Stage stage_;
+    app::BindRules rules_;
     std::set<std::string> unsynced_;
 };
 

@@ -10,6 +10,8 @@
 namespace berth::reservations {
 namespace {
 
+constexpr const char* kDriver = "csi.example.com";
+
 model::Resources amounts(int64_t cpu, int64_t memory) {
     model::Resources out;
     if (cpu > 0) out.set(model::kCpu, cpu * 1000);
@@ -18,7 +20,7 @@ model::Resources amounts(int64_t cpu, int64_t memory) {
 }
 
 std::shared_ptr<model::PodSpec> spec_of(const std::string& app, int64_t cpu, int64_t memory,
-                                        const std::vector<int32_t>& ports) {
+                                        const std::vector<int32_t>& ports, const std::vector<std::string>& claims) {
     auto spec = std::make_shared<model::PodSpec>();
     spec->ns = "default";
     if (!app.empty()) spec->labels.set("app", app);
@@ -27,7 +29,19 @@ std::shared_ptr<model::PodSpec> spec_of(const std::string& app, int64_t cpu, int
     spec->scoring_cpu_milli = cpu * 1000;
     spec->scoring_memory = memory * kGi;
     for (const int32_t port : ports) spec->ports.push_back({port, model::Protocol::TCP, "0.0.0.0"});
+    for (const auto& claim : claims) {
+        spec->volumes.push_back({model::VolumeKind::Claim, claim, claim, "", {}, false});
+    }
     return spec;
+}
+
+// Its volumes are made for the first pod that is bound with them.
+std::shared_ptr<const model::StorageClass> storage_class() {
+    auto made = std::make_shared<model::StorageClass>();
+    made->meta.name = "csi";
+    made->provisioner = kDriver;
+    made->wait_for_consumer = true;
+    return made;
 }
 
 template <class T>
@@ -56,6 +70,47 @@ void Stage::delete_node(const std::string& name) {
     ledger.remove_node(name);
 }
 
+void Stage::add_claim(const std::string& name, const ClaimWish& wish) {
+    auto claim = std::make_shared<model::PersistentVolumeClaim>();
+    claim->meta.ns = "default";
+    claim->meta.name = name;
+    claim->meta.uid = new_uid();
+    claim->meta.revision = 1;
+    claim->storage_class = "csi";
+    claim->modes.bits = static_cast<uint8_t>(wish.mode);
+    claims[name] = claim;
+    ledger.volumes().put(claims[name]);
+    ledger.volumes().put(storage_class());
+    if (wish.bound) give_volume(name);
+}
+
+void Stage::give_volume(const std::string& name) {
+    auto volume = std::make_shared<model::PersistentVolume>();
+    volume->meta.name = "pv-" + name;
+    volume->meta.uid = new_uid();
+    volume->storage_class = "csi";
+    volume->source = model::VolumeSource{kDriver, "handle-" + name, true};
+    volume->phase = model::VolumePhase::Bound;
+    volumes[volume->meta.name] = volume;
+    ledger.volumes().put(volumes[volume->meta.name]);
+    auto claim = std::make_shared<model::PersistentVolumeClaim>(*claims.at(name));
+    ++claim->meta.revision;
+    claim->volume = volume->meta.name;
+    claim->phase = model::ClaimPhase::Bound;
+    claim->bind_completed = true;
+    claims[name] = claim;
+    ledger.volumes().put(claims[name]);
+}
+
+void Stage::limit_volumes(const std::string& node, int64_t limit) {
+    auto made = std::make_shared<model::CsiNode>();
+    made->meta.name = node;
+    made->meta.uid = new_uid();
+    made->drivers.push_back({kDriver, limit});
+    csi_nodes[node] = made;
+    ledger.volumes().put(csi_nodes[node]);
+}
+
 std::string Stage::create(const std::string& name, const PodWish& wish) {
     model::Pod pod;
     pod.meta.ns = "default";
@@ -64,7 +119,7 @@ std::string Stage::create(const std::string& name, const PodWish& wish) {
     pod.meta.created = clock.wall();
     pod.meta.labels.set("app", wish.app);
     if (wish.must_draw) pod.meta.annotations.set(model::kReservationAffinity, "{}");
-    pod.spec = spec_of(wish.app, wish.cpu, wish.memory, wish.ports);
+    pod.spec = spec_of(wish.app, wish.cpu, wish.memory, wish.ports, wish.claims);
     pods.insert_or_assign(name, pod);
     return pod.meta.uid;
 }
@@ -80,7 +135,7 @@ std::string Stage::create(const std::string& name, const ReservationWish& wish) 
     made.meta.name = name;
     made.meta.uid = new_uid();
     made.meta.created = clock.wall();
-    auto spec = spec_of("", wish.cpu, wish.memory, wish.ports);
+    auto spec = spec_of("", wish.cpu, wish.memory, wish.ports, wish.claims);
     spec->priority = INT32_MAX;
     spec->never_preempts = true;
     spec->node_name = wish.node;
@@ -114,7 +169,6 @@ void Stage::write(const sched::ClaimReservation& claim) {
 void Stage::delete_pod(const std::string& name) {
     ledger.remove_pod(pods.at(name).meta.uid);
     in_flight.erase(name);
-    flights_.erase(name);
     pods.erase(name);
 }
 
@@ -127,14 +181,17 @@ bool Stage::assume(const std::string& name) {
     const model::Pod& pod = pods.at(name);
     sched::Decision decision = sched::decide_pod(pod, ledger, sched::default_profile());
     if (decision.verdict.chosen == ledger::kNoRow) return false;
-    Flight flight{decision.annotations, {}};
+    Flight flight{std::string(ledger.name(decision.verdict.chosen)), decision.annotations, {}};
     for (const auto& claim : sched::claims_for(pod, decision.charges, ledger)) {
         flight.spent.push_back(claim.name);
         write(claim);
     }
+    model::Pod bound = pod;
+    bound.node = flight.node;
+    for (const auto& [key, value] : flight.annotations) bound.meta.annotations.set(key, value);
+    on_bind(bound);
     ledger.assume(pod, decision.verdict.chosen, decision.charges);
-    in_flight.insert(name);
-    flights_.insert_or_assign(name, std::move(flight));
+    in_flight.insert_or_assign(name, std::move(flight));
     return true;
 }
 
@@ -152,10 +209,12 @@ std::vector<model::Reservation> Stage::claimed_by(const std::string& pod, const 
 
 void Stage::bind(const std::string& name, bool in_one_transaction) {
     model::Pod& pod = pods.at(name);
-    const Flight flight = std::move(flights_.at(name));
-    flights_.erase(name);
+    const Flight flight = std::move(in_flight.at(name));
     in_flight.erase(name);
-    pod.node = ledger.node_of(ledger.find_pod(pod.meta.uid));
+    pod.node = flight.node;
+    for (const auto& volume : pod.spec->volumes) {
+        if (claims.at(volume.id)->volume.empty()) give_volume(volume.id);
+    }
     for (const auto& [key, value] : flight.annotations) pod.meta.annotations.set(key, value);
     const auto links = model::read_links(pod.meta.annotations).value();
     if (links.allocated) ever_bound[links.allocated->uid].insert(pod.meta.uid);
@@ -164,14 +223,13 @@ void Stage::bind(const std::string& name, bool in_one_transaction) {
     ledger.put(pod);
     if (!in_one_transaction) return;
     for (auto& reservation : used_up) {
-        static_cast<model::ReservationStatus&>(reservation) = model::succeeded(reservation, clock.wall());
+        static_cast<model::ReservationStatus&>(reservation) = model::ended_by_bind(reservation, clock.wall());
         store(std::move(reservation));
     }
 }
 
 void Stage::give_back(const std::string& name) {
-    const Flight flight = std::move(flights_.at(name));
-    flights_.erase(name);
+    const Flight flight = std::move(in_flight.at(name));
     in_flight.erase(name);
     ledger.remove_pod(pods.at(name).meta.uid);
     for (auto& released : claimed_by(name, flight.spent)) {
@@ -188,11 +246,12 @@ bool Stage::place(const std::string& name) {
     if (row == ledger::kNoRow) {
         status = model::unschedulable(status, sched::diagnosis(decision.verdict.strikes, ledger), clock.wall());
     } else {
-        ledger.assume_reservation(ledger.find_reservation(next.meta.uid), row, decision.waiting);
         const auto node = ledger.name(row);
         status = decision.waiting
                      ? model::placed_waiting(status, node, next.spec->requests, decision.missing, clock.wall())
                      : model::placed(status, node, next.spec->requests, clock.wall());
+        on_place(next);
+        ledger.assume_reservation(ledger.find_reservation(next.meta.uid), row, decision.waiting);
     }
     store(std::move(next));
     return row != ledger::kNoRow;
@@ -219,11 +278,19 @@ ledger::Ledger Stage::replay(base::Random& random) const {
     for (const auto& [name, node] : nodes) order.emplace_back(0, name);
     for (const auto& [name, pod] : pods) order.emplace_back(1, name);
     for (const auto& [name, reservation] : reservations) order.emplace_back(2, name);
+    for (const auto& [name, claim] : claims) order.emplace_back(3, name);
+    for (const auto& [name, volume] : volumes) order.emplace_back(4, name);
+    for (const auto& [name, node] : csi_nodes) order.emplace_back(5, name);
+    order.emplace_back(6, "");
     shuffle(order, random);
     for (const auto& [kind, name] : order) {
         if (kind == 0) fresh.put(nodes.at(name));
         if (kind == 1) fresh.put(pods.at(name));
         if (kind == 2) fresh.put(reservations.at(name));
+        if (kind == 3) fresh.volumes().put(claims.at(name));
+        if (kind == 4) fresh.volumes().put(volumes.at(name));
+        if (kind == 5) fresh.volumes().put(csi_nodes.at(name));
+        if (kind == 6) fresh.volumes().put(storage_class());
     }
     return fresh;
 }
@@ -232,7 +299,6 @@ void Stage::restart(base::Random& random) {
     ledger = replay(random);
     ages = control::Ages();
     in_flight.clear();
-    flights_.clear();
 }
 
 std::string Stage::diagnosis(const std::string& name) const {

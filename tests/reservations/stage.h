@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -23,6 +24,7 @@ struct PodWish {
     int64_t memory = 0;  // Gi
     std::vector<int32_t> ports = {};
     bool must_draw = false;
+    std::vector<std::string> claims = {};
 };
 
 struct ReservationWish {
@@ -35,6 +37,12 @@ struct ReservationWish {
     model::AllocatePolicy policy = model::AllocatePolicy::Default;
     base::Duration ttl = std::chrono::hours(24);
     std::string node = "";  // pinned
+    std::vector<std::string> claims = {};
+};
+
+struct ClaimWish {
+    model::AccessMode mode = model::AccessMode::ReadWriteOnce;
+    bool bound = true;  // else its volume is made when a pod with it is bound
 };
 
 // A scheduler and its controllers in front of stored objects, one step at a time. The stored objects are all that
@@ -43,6 +51,9 @@ class Stage {
 public:
     void add_node(const std::string& name, int64_t cpu, int64_t memory, int64_t pods = 110);
     void delete_node(const std::string& name);
+    // Every claim has a volume of its own, of one driver.
+    void add_claim(const std::string& name, const ClaimWish& wish);
+    void limit_volumes(const std::string& node, int64_t limit);
     // The uid.
     std::string create(const std::string& pod, const PodWish& wish);
     std::string create(const std::string& reservation, const ReservationWish& wish);
@@ -71,11 +82,23 @@ public:
     int64_t used(const std::string& node, model::ResourceId id) const;
     uint64_t revision() const { return revision_; }  // the number of writes to reservations so far
 
+    // Told of every decision before it is counted: the pod as it is to be bound, the reservation as it is to be placed.
+    std::function<void(const model::Pod&)> on_bind = [](const auto&) {};
+    std::function<void(const model::Reservation&)> on_place = [](const auto&) {};
+
     std::map<std::string, std::shared_ptr<const model::Node>> nodes;
     std::map<std::string, model::Pod> pods;
     std::map<std::string, std::shared_ptr<const model::Reservation>> reservations;
     std::map<std::string, std::set<std::string>> ever_bound;  // reservation uid -> pods bound to it, all time
-    std::set<std::string> in_flight;                          // assumed, bind not yet decided
+    struct Flight {
+        std::string node;
+        model::Labels annotations;       // what the bind will write
+        std::vector<std::string> spent;  // names of claimed reservations
+    };
+    std::map<std::string, Flight> in_flight;  // by pod: assumed, bind not yet decided
+    std::map<std::string, std::shared_ptr<const model::PersistentVolumeClaim>> claims;
+    std::map<std::string, std::shared_ptr<const model::PersistentVolume>> volumes;
+    std::map<std::string, std::shared_ptr<const model::CsiNode>> csi_nodes;
     ledger::Ledger ledger;
     control::Ages ages;
     base::ManualClock clock{base::Time{1'800'000'000'000'000'000}};
@@ -84,15 +107,10 @@ private:
     void store(model::Reservation reservation);
     std::string new_uid();
     void write(const sched::ClaimReservation& claim);
+    void give_volume(const std::string& claim);
     std::vector<model::Reservation> claimed_by(const std::string& pod, const std::vector<std::string>& names) const;
     uint64_t revision_ = 0;
     uint64_t uids_ = 0;
-    // What a bind will write, by pod.
-    struct Flight {
-        model::Labels annotations;
-        std::vector<std::string> spent;  // names of claimed reservations
-    };
-    std::map<std::string, Flight> flights_;
 };
 
 }  // namespace berth::reservations

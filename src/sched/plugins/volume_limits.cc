@@ -3,6 +3,7 @@
 #include <map>
 
 #include "sched/claims.h"
+#include "sched/draw.h"
 #include "sched/plugins/registry.h"
 
 namespace berth::sched::plugins {
@@ -10,6 +11,8 @@ namespace {
 
 using Attachable = ledger::Volumes::Attachable;
 using Attachables = std::vector<Attachable>;  // sorted, distinct
+
+constexpr uint32_t kAsking = ledger::kNone - 1;  // stands for a reservation that is not placed yet
 
 void merge(Attachables& into, Attachables more) {
     into.insert(into.end(), more.begin(), more.end());
@@ -25,37 +28,70 @@ int64_t count(const Attachables& all, std::string_view driver) {
     return std::count_if(all.begin(), all.end(), [&](const auto& a) { return a.driver == driver; });
 }
 
+Attachables without(Attachables all, const Attachables& others) {
+    std::erase_if(all, [&](const auto& a) { return has(others, a); });
+    return all;
+}
+
 // What one node has attached, by whom.
 struct Attached {
     Attachables pods;
-    std::map<uint32_t, Attachables> reservations;  // by index; what its owners have attached is theirs
+    std::map<uint32_t, Attachables> reserved;  // by reservation
+    // By the reservation that a pod draws from first, kNone: from none; told apart only where volumes are reserved.
+    std::map<uint32_t, Attachables> by;
+
+    void add_pod(uint32_t from, Attachables theirs) {
+        if (!reserved.empty()) merge(by[from], theirs);
+        merge(pods, std::move(theirs));
+    }
+    // A reservation keeps max(its own, its owners') places: those of its volumes that no pod has attached, less what
+    // is there for its owners alone beside them. E.g. it reserves 2, one owner attached another volume: it still keeps
+    // 1. When a stranger uses that volume too, or another reservation holds it, it keeps 2: the volume, or its place,
+    // stays when the owner goes.
+    int64_t kept(uint32_t reservation, std::string_view driver) const {
+        const Attachables& own = reserved.at(reservation);
+        const auto owners = by.find(reservation);
+        Attachables beside = owners == by.end() ? Attachables() : owners->second;
+        for (const auto& [from, theirs] : by) {
+            if (from != reservation) beside = without(std::move(beside), theirs);
+        }
+        for (const auto& [holder, held] : reserved) beside = without(std::move(beside), held);
+        return std::max<int64_t>(0, count(without(own, pods), driver) - count(beside, driver));
+    }
+    int64_t in_use(std::string_view driver) const {
+        int64_t sum = count(pods, driver);
+        for (const auto& [reservation, own] : reserved) sum += kept(reservation, driver);
+        return sum;
+    }
 };
+
+uint32_t first_payer(const ledger::PodEntry& pod) {
+    if (pod.payer != ledger::kNone || pod.parts.empty()) return pod.payer;
+    return pod.parts.front().reservation;
+}
 
 Attached attached_on(const Ledger& ledger, Row row) {
     Attached out;
-    for (const auto& placed : ledger.volumes().placed(row)) {
-        auto theirs = ledger.volumes().attachables(*placed.spec, placed.user.reservation);
-        if (placed.user.reservation) {
-            out.reservations[placed.user.index] = std::move(theirs);
-        } else {
-            merge(out.pods, std::move(theirs));
-        }
+    const auto& all = ledger.volumes().placed(row);
+    for (const auto& [user, spec] : all) {
+        if (user.reservation) out.reserved[user.index] = ledger.volumes().attachables(*spec, true);
+    }
+    for (const auto& [user, spec] : all) {
+        if (user.reservation) continue;
+        out.add_pod(first_payer(ledger.pod(user.index)), ledger.volumes().attachables(*spec, false));
     }
     return out;
 }
 
-// A reservation keeps max(its own, its owners') places: those of its volumes that no pod has attached, less what its
-// owners attached beside them. E.g. it reserves 2, one owner attached another volume: it still keeps 1.
-int64_t kept(const Ledger& ledger, uint32_t index, const Attachables& own, const Attachables& pods,
-             std::string_view driver) {
-    const int64_t open =
-        std::count_if(own.begin(), own.end(), [&](const auto& a) { return a.driver == driver && !has(pods, a); });
-    Attachables beside;
-    for (const auto owner : ledger.reservation(index).owners) {
-        merge(beside, ledger.volumes().attachables(*ledger.pod(owner).spec, false));
+// With the ask.
+Attached attached_then(Attached now, const Ask& ask, const Attachables& wanted, const Ledger& ledger, Row row) {
+    if (ask.reservation) {
+        now.reserved[kAsking] = wanted;
+    } else {
+        const Few from = nominate(ask, ledger, row);
+        now.add_pod(from.empty() ? ledger::kNone : from.front(), wanted);
     }
-    std::erase_if(beside, [&](const auto& a) { return has(own, a); });
-    return std::max<int64_t>(0, open - count(beside, driver));
+    return now;
 }
 
 class VolumeLimits final : public Filter {
@@ -76,31 +112,19 @@ private:
     static bool exceeds(const Ask& ask, const Attachables& wanted, const Ledger& ledger, Row row) {
         const auto node = ledger.volumes().csi_nodes().find(ledger.name(row));
         if (!node) return false;
-        const Attached here = attached_on(ledger, row);
-        const Attachables listed = ledger.volumes().attached(ledger.name(row));
+        const Attached before = attached_on(ledger, row);
+        const Attachables more = without(wanted, before.pods);
+        if (more.empty() && before.reserved.empty()) return false;
+        const Attached after = attached_then(before, ask, wanted, ledger, row);
+        // A VolumeAttachment of a volume that no pod there uses counts beside the ask's own use of it, as in
+        // kube-scheduler.
+        const Attachables listed = without(ledger.volumes().attached(ledger.name(row)), before.pods);
         return std::any_of(node->drivers.begin(), node->drivers.end(), [&](const auto& driver) {
             if (!driver.limit) return false;
-            const int64_t more = std::count_if(wanted.begin(), wanted.end(), [&](const auto& a) {
-                return a.driver == driver.name && !has(here.pods, a);
-            });
-            return more > 0 && more + in_use(ask, here, listed, ledger, driver.name) > *driver.limit;
+            const int64_t then = after.in_use(driver.name);
+            const bool adds = count(more, driver.name) > 0 || then > before.in_use(driver.name);
+            return adds && then + count(listed, driver.name) > *driver.limit;
         });
-    }
-
-    // A VolumeAttachment of a volume that no pod there uses counts beside the ask's own use of it, as in
-    // kube-scheduler.
-    static int64_t in_use(const Ask& ask, const Attached& here, const Attachables& listed, const Ledger& ledger,
-                          std::string_view driver) {
-        int64_t sum = count(here.pods, driver);
-        sum += std::count_if(listed.begin(), listed.end(),
-                             [&](const auto& a) { return a.driver == driver && !has(here.pods, a); });
-        int64_t given = 0;  // an ask draws from one reservation: the one that gives most
-        for (const auto& [index, own] : here.reservations) {
-            const int64_t places = kept(ledger, index, own, here.pods, driver);
-            sum += places;
-            if (is_matched(ask, {true, index})) given = std::max(given, places);
-        }
-        return sum - given;
     }
 };
 

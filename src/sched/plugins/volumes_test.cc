@@ -310,13 +310,16 @@ TEST_F(VolumesTest, EventsInAnyOrder) {
     table.put(pod("first", {"c"}, "later") + pod("second", {"c"}));  // its node, claim and volume are not known yet
     table.put(bound_claim("c", "pv-1", "ReadWriteOncePod"));
     table.put(volume("pv-1", "1Gi"));
-    EXPECT_EQ(table.feasible("second"), (Names{"n1", "n2"}));
+    const std::string in_use =
+        " node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another "
+        "pod.";
+    EXPECT_EQ(table.why("second"), "0/2 nodes are available: 2" + in_use);
     table.put(node_yaml("later"));
-    EXPECT_EQ(table.feasible("second"), Names{});
-    table.ledger.remove_node("later");
-    EXPECT_EQ(table.feasible("second"), (Names{"n1", "n2"}));
+    EXPECT_EQ(table.why("second"), "0/3 nodes are available: 3" + in_use);
+    table.ledger.remove_node("later");  // and nobody knows whether the pod still runs there
+    EXPECT_EQ(table.why("second"), "0/2 nodes are available: 2" + in_use);
     table.ledger.volumes().remove_claim("default/c", "another-uid");  // late, of an earlier claim of that name
-    EXPECT_EQ(table.feasible("second"), (Names{"n1", "n2"}));
+    EXPECT_EQ(table.why("second"), "0/2 nodes are available: 2" + in_use);
     table.ledger.volumes().remove_claim("default/c", "uid-c");
     EXPECT_EQ(table.why("second"), "0/2 nodes are available: persistentvolumeclaim \"c\" not found.");
 }
