@@ -84,16 +84,17 @@ TEST(Wire, TheMiddleMayStayUnread) {
         return record;
     };
     const std::string status = R"(,"status":{"phase":"Pending","list":[{"status":"}"}]})";
-    for (const std::string middle :
-         {R"(,"spec":{"a":"},\"status\":{\\","b":[[1,{"c":"]"}],"["],"d":null,"status":{"e":{}}})", R"(,"spec":{})",
-          R"(,"data":[1,2],"spec":7)", ""}) {
+    const std::vector<std::string> middles{
+        R"(,"spec":{"a":"},\"status\":{\\","b":[[1,{"c":"]"}],"["],"d":null,"status":{"e":{}}})", R"(,"spec":{})",
+        R"(,"data":[1,2],"spec":7)", ""};
+    for (const auto& middle : middles) {
         const store::Record record = stored(middle + status);
         const auto read = stored_ends(record).value();
         EXPECT_EQ(read.unread, middle);
         EXPECT_EQ(read.object.as_object().size(), 4U);
         EXPECT_EQ(*stored_bytes(read.object, read.unread), *record.bytes);
         // One whose own status is missing, or does not stand last, is all middle.
-        for (const std::string rest : {middle, status + middle}) {
+        for (const auto& rest : {middle, status + middle}) {
             if (rest == status) continue;
             const store::Record other = stored(rest);
             const auto ends = stored_ends(other).value();
