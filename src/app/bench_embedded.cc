@@ -12,12 +12,13 @@
 #include "app/bench_load.h"
 #include "app/components.h"
 #include "base/json.h"
+#include "base/mentions.h"
 #include "link/bell.h"
 
 namespace berth::app {
 namespace {
 
-constexpr size_t kConnections = 64;
+const size_t kConnections = getenv("CONNS") ? static_cast<size_t>(atoi(getenv("CONNS"))) : 64;
 constexpr std::string_view kPods = "/api/v1/namespaces/default/pods";
 constexpr auto kPatience = std::chrono::seconds(120);
 
@@ -65,7 +66,7 @@ private:
         size_t number = bound_.size();
         std::from_chars(name.data() + name.rfind('-') + 1, name.data() + name.size(), number);
         if (number >= bound_.size() || bound_[number] != base::Instant{}) return;
-        if (bytes.find("\"nodeName\":\"") == std::string_view::npos) return;
+        if (!base::mentions(bytes, "\"nodeName\":\"")) return;
         bound_[number] = now();
         ++seen_;
         told_.ring();

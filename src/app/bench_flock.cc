@@ -119,7 +119,7 @@ Status BenchFlock::poll(int milliseconds, const Take& f) {
     for (int i = 0; i < count; ++i) {
         const size_t connection = events[static_cast<size_t>(i)].data.u64;
         Wire& wire = *wires_->all[connection];
-        std::array<char, 16384> block;
+        __attribute__((uninitialized)) std::array<char, 16384> block;
         int n = 0;
         do {
             n = SSL_read(wire.ssl, block.data(), static_cast<int>(block.size()));

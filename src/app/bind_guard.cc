@@ -1,5 +1,7 @@
 #include "app/bind_guard.h"
 
+#include <utility>
+
 #include "app/decoded.h"
 #include "base/mentions.h"
 #include "cli/supporting.h"
@@ -64,11 +66,23 @@ BindGuard::BindGuard(const store::Store& store) {
     }
 }
 
+std::shared_ptr<void> BindGuard::prepare(const store::Write& write) const {
+    if (write.key.kind != "pods" || !write.bytes || !base::mentions(*write.bytes, "\"nodeName\"")) return nullptr;
+    const auto view = parse_here(*write.bytes);
+    auto pod = view ? model::read_pod(*view) : Result<model::Pod>(view.error());
+    return pod ? std::make_shared<model::Pod>(std::move(*pod)) : nullptr;
+}
+
 // An object is read once, for the judgement and for the count. Nothing, where it says nothing to the ledger; what
 // cannot be read has been refused at the door.
 BindGuard::Object BindGuard::read(const store::Event& event) {
     const auto& record = *event.record;
     if (event.type == store::Event::Type::Deleted) return {};
+    if (event.prepared) {
+        const auto pod = std::static_pointer_cast<model::Pod>(std::exchange(event.prepared, nullptr));
+        pod->meta.revision = record.revision;
+        return event.memo.get<model::Pod>([&] { return pod; });
+    }
     if (record.key.kind == "pods" && mentions_node(record)) {
         if (auto pod = decode_pod(*record.bytes, record.revision, &event.memo)) return std::move(*pod);
     } else if (record.key.kind == "nodes") {

@@ -19,6 +19,7 @@ public:
     // Reads what is stored; before the store's first write.
     explicit BindGuard(const store::Store& store);
 
+    std::shared_ptr<void> prepare(const store::Write& write) const override;
     Status admit(std::span<const store::EventPtr> events, const store::Head& head) override;
     void rolled_back(store::Revision) override {}  // nothing is admitted after that
 

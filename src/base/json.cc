@@ -183,45 +183,57 @@ Result<Json> parse_json(std::string_view text) {
 
 namespace {
 
-// Whether one of eight characters must be escaped: a control character, a quote or a backslash. The high bit of each
-// byte of a word says so; only above the first such byte may it be wrong, and then the slow way looks again.
-bool plain(const char* eight) {
-    constexpr uint64_t kOnes = 0x0101010101010101;
-    constexpr uint64_t kHigh = 0x8080808080808080;
-    uint64_t word = 0;
-    std::memcpy(&word, eight, 8);
-    const auto zero = [](uint64_t w) { return (w - kOnes) & ~w & kHigh; };
-    const uint64_t control = (word - kOnes * 0x20) & ~word & kHigh;
-    return (control | zero(word ^ (kOnes * '"')) | zero(word ^ (kOnes * '\\'))) == 0;
+bool escaped(char c) {
+    return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\';
 }
 
-// Where the next character stands that must be escaped.
-size_t first_escaped(std::string_view text, size_t at) {
-    for (; at < text.size(); ++at) {
-        while (at + 8 <= text.size() && plain(text.data() + at)) at += 8;
-        if (at == text.size()) break;
-        const auto c = static_cast<unsigned char>(text[at]);
-        if (c < 0x20 || c == '"' || c == '\\') break;
+// Whether a byte of the word must be escaped: a control character, a quote or a backslash. The high bit of each byte
+// says so; only above the first such byte may it be wrong.
+bool escapes(uint64_t word) {
+    constexpr uint64_t kOnes = 0x0101010101010101;
+    constexpr uint64_t kHigh = 0x8080808080808080;
+    const auto zero = [](uint64_t w) { return (w - kOnes) & ~w & kHigh; };
+    const uint64_t control = (word - kOnes * 0x20) & ~word & kHigh;
+    return (control | zero(word ^ (kOnes * '"')) | zero(word ^ (kOnes * '\\'))) != 0;
+}
+
+template <class Word>
+Word load(const char* from) {
+    Word word = 0;
+    std::memcpy(&word, from, sizeof word);
+    return word;
+}
+
+// Whether all of it can stay as it is. The last word overlaps the one before.
+bool plain(std::string_view text) {
+    const char* at = text.data();
+    const size_t size = text.size();
+    if (size >= 8) {
+        for (size_t i = 0; i + 8 < size; i += 8) {
+            if (escapes(load<uint64_t>(at + i))) return false;
+        }
+        return !escapes(load<uint64_t>(at + size - 8));
     }
-    return at;
+    if (size >= 4) {
+        return !escapes(load<uint32_t>(at) | static_cast<uint64_t>(load<uint32_t>(at + size - 4)) << 32);
+    }
+    return std::none_of(text.begin(), text.end(), [](char c) { return escaped(c); });
 }
 
 }  // namespace
 
 void append_quoted(std::string_view text, std::string& out) {
     static constexpr char kHex[] = "0123456789abcdef";
-    size_t i = first_escaped(text, 0);
-    if (i == text.size()) {
+    if (plain(text)) {
         const size_t at = out.size();
-        out.resize(at + text.size() + 2);
-        out[at] = '"';
+        out.resize(at + text.size() + 2, '"');
         std::memcpy(out.data() + at + 1, text.data(), text.size());
-        out.back() = '"';
         return;
     }
     out.push_back('"');
     size_t start = 0;
-    for (; i < text.size(); i = first_escaped(text, i + 1)) {
+    for (size_t i = 0; i < text.size(); ++i) {
+        if (!escaped(text[i])) continue;
         const auto c = static_cast<unsigned char>(text[i]);
         out.append(text, start, i - start);
         start = i + 1;

@@ -18,6 +18,25 @@ TEST(Json, RoundTripKeepsOrderAndNumbers) {
     EXPECT_EQ(round_trip("[0.5,1.0,1e30,100000.0]"), "[0.5,1,1e+30,100000]");
 }
 
+// Every character at every place of texts up to three words long.
+TEST(Json, WhatMustBeEscapedIs) {
+    for (size_t size = 0; size <= 24; ++size) {
+        for (size_t place = 0; place < size; ++place) {
+            for (int c = 0; c < 256; ++c) {
+                std::string text(size, 'x');
+                text[place] = static_cast<char>(c);
+                std::string quoted;
+                append_quoted(text, quoted);
+                const bool must = c < 0x20 || c == '"' || c == '\\';
+                ASSERT_EQ(must, quoted != '"' + text + '"') << size << " " << place << " " << c;
+                if (must) {
+                    ASSERT_EQ(parse_json(quoted).value().as_string(), text);
+                }
+            }
+        }
+    }
+}
+
 TEST(Json, DoublesKeepTheirLastDigit) {
     EXPECT_EQ(round_trip("[123456789.12345679,500e30,0.3,1e22,5e-324,1e-999,-0.0]"),
               "[123456789.12345679,5e+32,0.3,1e+22,5e-324,0,0]");

@@ -3,10 +3,26 @@
 #include <fmt/format.h>
 
 namespace berth::model {
+namespace {
 
+// Names of different length or ends have mostly different bits.
+uint64_t bit_of(std::string_view name) {
+    if (name.empty()) return 1;
+    const auto front = static_cast<unsigned char>(name.front());
+    const auto back = static_cast<unsigned char>(name.back());
+    return uint64_t(1) << ((name.size() * 7 + front * 5U + back * 11U) % 64);
+}
+
+}  // namespace
+
+// Most of what is asked for is not there. Who is asked often remembers its members' names, and need not look for those.
 Reader Reader::operator[](std::string_view key) const& {
     simdjson::dom::object members;
     if (!as_object(members)) return Reader(std::nullopt, *this, key);
+    if (asked_++ == 2) {
+        for (const auto member : members) names_ |= bit_of(member.key);
+    }
+    if (asked_ > 2 && (names_ & bit_of(key)) == 0) return Reader(std::nullopt, *this, key);
     JsonView found;
     if (members.at_key(key).get(found) || found.is_null()) return Reader(std::nullopt, *this, key);
     return Reader(found, *this, key);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -58,6 +59,8 @@ private:
     std::string_view key_;
     size_t index_ = 0;
     std::string* trouble_;
+    mutable uint32_t asked_ = 0;
+    mutable uint64_t names_ = 0;  // a bit for each member, from the third question on
 };
 
 }  // namespace berth::model

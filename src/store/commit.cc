@@ -77,10 +77,14 @@ EventPtr event_of(Log::Change change, RecordPtr previous) {
 }
 
 void Store::submit(const Txn& txn, Done done) {
+    Prepared prepared;
+    if (const Guard* guard = guard_) {
+        for (const Write& write : txn.writes) prepared.push_back(guard->prepare(write));
+    }
     std::optional<Result<Commit>> answer;
     {
         std::lock_guard lock(mutex_);
-        answer = accept(txn, done);
+        answer = accept(txn, std::move(prepared), done);
     }
     if (answer) {
         done(std::move(*answer));
@@ -98,10 +102,10 @@ Result<Commit> Store::commit(const Txn& txn) {
 }
 
 // The answer when it is known now; otherwise `done` is taken and waits.
-std::optional<Result<Commit>> Store::accept(const Txn& txn, Done& done) {
+std::optional<Result<Commit>> Store::accept(const Txn& txn, Prepared prepared, Done& done) {
     if (failure_) return *failure_;
     if (pending_bytes_ > options_.max_pending_bytes) return overloaded();
-    auto drafted = draft(txn);
+    auto drafted = draft(txn, std::move(prepared));
     if (!drafted) return std::move(drafted).error();
     if (drafted->events.empty()) {
         // Nothing changes, but what it rests on may still be on its way to the disk.
@@ -113,24 +117,27 @@ std::optional<Result<Commit>> Store::accept(const Txn& txn, Done& done) {
         it->waiters.push_back({std::move(drafted->commit), std::move(done)});
         return std::nullopt;
     }
-    if (guard_) {
-        if (auto admitted = guard_->admit(drafted->events, *this); !admitted) return std::move(admitted).error();
+    if (Guard* guard = guard_) {
+        if (auto admitted = guard->admit(drafted->events, *this); !admitted) return std::move(admitted).error();
+        for (const EventPtr& event : drafted->events) event->prepared = nullptr;
     }
     enqueue(std::move(*drafted), std::move(done));
     return std::nullopt;
 }
 
-Result<Store::Draft> Store::draft(const Txn& txn) const {
+Result<Store::Draft> Store::draft(const Txn& txn, Prepared prepared) const {
     TRY(names_each_once(txn));
     Draft draft;
     const Revision revision = accepted_ + 1;
-    for (const Write& write : txn.writes) {
+    for (size_t i = 0; i < txn.writes.size(); ++i) {
+        const Write& write = txn.writes[i];
         RecordPtr now = find(write.key);
         TRY(holds(write, now));
         EventPtr event = event_of(write, now, revision, static_cast<uint16_t>(draft.events.size()));
         draft.commit.records.push_back(event ? event->record : now);
         draft.commit.revision = std::max(draft.commit.revision, draft.commit.records.back()->revision);
         if (!event) continue;
+        if (!prepared.empty()) event->prepared = std::move(prepared[i]);
         if (write.bytes) draft.bytes += write.bytes->size();
         draft.events.push_back(std::move(event));
     }
@@ -193,7 +200,7 @@ void Store::failed(Error cause) {
         lost.swap(pending_);
         head_.clear();
         pending_bytes_ = 0;
-        if (guard_) guard_->rolled_back(durable_);
+        if (Guard* guard = guard_) guard->rolled_back(durable_);
     }
     for (auto& each : lost) {
         for (auto& waiter : each.waiters) waiter.done(error);

@@ -1,5 +1,6 @@
 #include "store/log_row.h"
 
+#include <array>
 #include <string>
 
 #define XXH_INLINE_ALL
@@ -9,7 +10,10 @@ namespace berth::store {
 namespace {
 
 void append(std::string& out, int64_t value) {
-    for (int shift = 0; shift < 64; shift += 8) out.push_back(static_cast<char>(static_cast<uint64_t>(value) >> shift));
+    std::array<char, 8> bytes;
+    for (int i = 0; i < 8; ++i)
+        bytes[static_cast<size_t>(i)] = static_cast<char>(static_cast<uint64_t>(value) >> (8 * i));
+    out.append(bytes.data(), bytes.size());
 }
 
 void append(std::string& out, std::string_view text) {

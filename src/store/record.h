@@ -81,7 +81,8 @@ struct Event {
     Type type = Type::Added;
     RecordPtr record;
     RecordPtr previous;
-    base::Memo memo = {};  // of what `record` says
+    base::Memo memo = {};                         // of what `record` says
+    mutable std::shared_ptr<void> prepared = {};  // by the guard for itself, until it has admitted the event
 };
 using EventPtr = std::shared_ptr<const Event>;
 

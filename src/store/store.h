@@ -2,6 +2,7 @@
 
 #include <absl/container/flat_hash_map.h>
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <map>
@@ -120,8 +121,9 @@ private:
     void failed(Error) override;
     RecordPtr find(const Key&) const override;
 
-    std::optional<Result<Commit>> accept(const Txn&, Done&);
-    Result<Draft> draft(const Txn&) const;
+    using Prepared = std::vector<std::shared_ptr<void>>;  // of each write; empty without a guard
+    std::optional<Result<Commit>> accept(const Txn&, Prepared, Done&);
+    Result<Draft> draft(const Txn&, Prepared) const;
     void enqueue(Draft, Done);
     void settle(const Pending&, base::Instant now);
     void trim(base::Instant now);
@@ -134,7 +136,7 @@ private:
     Recovered recovered_;
 
     mutable std::mutex mutex_;
-    Guard* guard_ = nullptr;
+    std::atomic<Guard*> guard_ = nullptr;  // looked at before the lock is taken, too
     Revision durable_ = 0;
     Revision accepted_ = 0;
     Revision floor_ = 0;  // what the log no longer knew when we started
