@@ -10,6 +10,7 @@
 #include "model/node.h"
 #include "model/reservation_priority.h"
 #include "model/reservation_status.h"
+#include "model/room.h"
 #include "sched/cycle.h"
 #include "sched/volume_plan.h"
 
@@ -20,7 +21,7 @@ void fill(Outcome& outcome, const sched::Verdict& verdict, const ledger::Ledger&
     for (size_t i = 0; i < verdict.feasible.size(); ++i) {
         const std::string name(ledger.name(verdict.feasible[i]));
         outcome.feasible.push_back(name);
-        outcome.scores[name] = verdict.scores[i];
+        if (!verdict.scores.empty()) outcome.scores[name] = verdict.scores[i];
         if (!verdict.reservation_scores.empty()) outcome.reservation_scores[name] = verdict.reservation_scores[i];
     }
     std::sort(outcome.feasible.begin(), outcome.feasible.end());
@@ -29,6 +30,8 @@ void fill(Outcome& outcome, const sched::Verdict& verdict, const ledger::Ledger&
         if (const auto* refusal = verdict.strikes.why(row))
             outcome.rejected[std::string(ledger.name(row))] = refusal->reasons;
     }
+    outcome.error = verdict.fault;
+    if (!verdict.fault.empty()) return;
     if (verdict.chosen == ledger::kNoRow) {
         outcome.message = sched::diagnosis(verdict.strikes, ledger);
     } else {
@@ -176,14 +179,39 @@ void World::resolve_classes() {
     }
 }
 
+void World::see_nominations() {
+    nominated_ = {};
+    for (const auto& entrant : entrants()) {
+        if (entrant.is_reservation) continue;
+        const auto& pod = pods_.find(entrant.key)->second;
+        if (pod.nominated_node.empty() || !pod.gates.empty()) continue;
+        if (const auto room = reservation(model::room_name(pod.meta.uid)); room && room->live()) continue;
+        nominated_.put(std::make_shared<const model::Pod>(pod), pod.nominated_node);
+    }
+}
+
 void World::prepare() {
     reconcile();
     resolve_classes();
+    see_nominations();
+}
+
+sched::Decision World::decide(const model::Pod& pod) {
+    const sched::Profile& profile = profile_for(*pod.spec);
+    const sched::Ask ask = sched::ask_for(pod, ledger_);
+    const auto rows = static_cast<ledger::Row>(ledger_.rows());
+    auto verdict = sched::weigh(ask, ledger_, profile, sched::filter(ask, ledger_, profile, nominated_, 0, rows));
+    const ledger::Row waited_for = ledger_.row_of(pod.nominated_node);
+    if (waited_for != ledger::kNoRow && verdict.strikes.open(waited_for)) {
+        verdict.chosen = waited_for;
+        verdict.fault.clear();  // a nominated node is not weighed against others
+    }
+    return sched::decided(ask, ledger_, std::move(verdict));
 }
 
 sched::Preemption World::would_preempt(const sched::Ask& ask, const sched::Strikes& strikes) {
     if (!preempts_) return {};
-    return sched::preempt(ask, ledger_, profile_for(*ask.spec), strikes, {}, costs_);
+    return sched::preempt(ask, ledger_, profile_for(*ask.spec), strikes, nominated_, costs_);
 }
 
 std::vector<Outcome> World::settle() {
@@ -222,8 +250,9 @@ Outcome World::place_pod(const model::Pod& pod) {
     }
     if (outcome.error.empty()) outcome.error = sched::ask_for(pod, ledger_).fault;
     if (!outcome.error.empty()) return outcome;
-    const sched::Decision decision = sched::decide_pod(pod, ledger_, profile_for(*pod.spec));
+    const sched::Decision decision = decide(pod);
     fill(outcome, decision.verdict, ledger_);
+    if (!outcome.error.empty()) return outcome;
     if (decision.verdict.chosen == ledger::kNoRow) {
         make_room(pod, decision.verdict, outcome);
     } else {
@@ -242,6 +271,7 @@ void World::place(const model::Pod& pod, const sched::Decision& decision, Outcom
         amount.erase(model::kPods);
         outcome.charges[name] = std::move(amount);
     }
+    nominated_.remove(pod.meta.uid);
     ledger_.volumes().assume(sched::volume_steps(sched::ask_for(pod, ledger_), ledger_, row));
     model::Pod bound = pod;
     bound.node = outcome.node;
@@ -253,12 +283,17 @@ void World::place(const model::Pod& pod, const sched::Decision& decision, Outcom
 // Victims are gone for the next decisions, and the pod is where they were.
 void World::make_room(const model::Pod& pod, const sched::Verdict& verdict, Outcome& outcome) {
     if (!preempts_ || !profile_for(*pod.spec).preempts) return;
-    const auto found = would_preempt(sched::ask_for(pod, ledger_), verdict.strikes);
+    const sched::Ask ask = sched::ask_for(pod, ledger_);
+    const auto found = would_preempt(ask, verdict.strikes);
+    if (found.ends_nomination) nominated_.remove(pod.meta.uid);
     if (!found.victims) {
-        outcome.message += " " + found.message;
+        if (!found.message.empty()) outcome.message += " " + found.message;
         return;
     }
     outcome.message.clear();
+    for (const auto& loser : nominated_.behind(ask, ledger_.name(found.victims->row))) {
+        nominated_.remove(loser->meta.uid);
+    }
     for (const auto index : found.victims->pods) {
         const auto& victim = ledger_.pod(index);
         outcome.victims.push_back(fmt::format("{}/{}", victim.ns(), victim.name.view()));
@@ -268,7 +303,7 @@ void World::make_room(const model::Pod& pod, const sched::Verdict& verdict, Outc
         remove("Pod", name.substr(0, slash), name.substr(slash + 1));
     }
     reconcile();
-    sched::Decision decision = sched::decide_pod(pod, ledger_, profile_for(*pod.spec));
+    sched::Decision decision = decide(pod);
     if (decision.verdict.chosen != found.victims->row) {
         decision.charges.clear();
         decision.annotations = {};
@@ -285,7 +320,7 @@ Outcome World::place_reservation(const model::Reservation& reservation) {
         outcome.error = fmt::format("no PriorityClass with name {} was found", named);
         return outcome;
     }
-    const auto decision = sched::decide_reservation(reservation, ledger_, profile_for(*reservation.spec));
+    const auto decision = sched::decide_reservation(reservation, ledger_, profile_for(*reservation.spec), nominated_);
     fill(outcome, decision.verdict, ledger_);
     model::Reservation next = reservation;
     model::ReservationStatus& status = next;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/saturating.h"
 #include "model/quantity.h"
 #include "model/reader.h"
 
@@ -105,7 +106,7 @@ Resources read_resource_list(const Reader& list) {
     Resources amounts;
     list.entries([&](std::string_view name, const Reader& value) {
         std::string number;
-        if (value.is_number()) number = fmt::format("{}", value.integer());
+        if (value.is_number()) number = value.number();
         const auto quantity = Quantity::parse(number.empty() ? value.text() : std::string_view(number));
         if (!quantity) return value.wrong(quantity.error().message);
         if (quantity->is_negative())
@@ -127,8 +128,11 @@ PodRequests read_requests(const Reader& spec, const Reader& status) {
         [&](const Reader& item) { total.add(container_demand(item, status, "containerStatuses", infeasible)); });
     const Reader init_containers = spec["initContainers"];
     init_containers.each([&](const Reader& item) {
-        Demand demand = container_demand(item, status, "initContainerStatuses", infeasible);
-        if (item["restartPolicy"].text() == "Always") {
+        const bool sidecar = item["restartPolicy"].text() == "Always";
+        // Only what keeps running is resized.
+        Demand demand = sidecar ? container_demand(item, status, "initContainerStatuses", infeasible)
+                                : demand_of(with_defaults_from_limits(item["resources"]));
+        if (sidecar) {
             total.add(demand);
             sidecars.add(demand);
             init_peak.grow_to(sidecars);
@@ -138,10 +142,13 @@ PodRequests read_requests(const Reader& spec, const Reader& status) {
         }
     });
     total.grow_to(init_peak);
+    const Resources of_containers = total.scoring;
     replace_by_pod_level(spec["resources"], total);
     const Resources overhead = read_resource_list(spec["overhead"]);
     total.real.add(overhead);
     PodRequests out;
+    out.pod_level_cpu_milli = base::saturating_subtract(total.scoring.get(kCpu), of_containers.get(kCpu));
+    out.pod_level_memory = base::saturating_subtract(total.scoring.get(kMemory), of_containers.get(kMemory));
     total.scoring.add(kCpu, overhead.get(kCpu));
     total.scoring.add(kMemory, overhead.get(kMemory));
     out.scoring_cpu_milli = total.scoring.get(kCpu);

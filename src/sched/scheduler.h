@@ -125,6 +125,7 @@ private:
     Row choose_fast(const model::Pod& pod, const Profile& profile);
     void bind(const Ask& ask, Row row, const ledger::Charges& charges, const model::Labels& annotations,
               base::Instant now, std::vector<Plan>& plans);
+    void fail(PendingPod& pending, std::string message, base::Instant now, std::vector<Plan>& plans);
     void refuse(PendingPod& pending, const Ask& ask, const Strikes& strikes, base::Instant now,
                 std::vector<Plan>& plans);
     std::vector<Plan> make_room(const Ask& ask, const Strikes& strikes, base::Instant now, RefusePod& refusal);

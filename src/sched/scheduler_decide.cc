@@ -52,7 +52,8 @@ void Scheduler::bind(const Ask& ask, Row row, const ledger::Charges& charges, co
 
 // kNoRow: the plain way has to answer. It does so where a nominated pod, or a nomination, makes a difference.
 Row Scheduler::choose_fast(const model::Pod& pod, const Profile& profile) {
-    if (!pod.nominated_node.empty() || pod.uses_resource_claims) return ledger::kNoRow;
+    if (!pod.nominated_node.empty() || pod.uses_resource_claims || !pod.spec->preferred_fault.empty())
+        return ledger::kNoRow;
     if (!nominated_.empty() && yields(ask_for(pod, ledger_), ledger_, profile, nominated_)) return ledger::kNoRow;
     return deciders_.find(pod.spec->scheduler_name)->second->choose(pod, ledger_);
 }
@@ -72,10 +73,20 @@ void Scheduler::decide_for(PendingPod& pending, base::Instant now, std::vector<P
     const Ask ask = ask_for(pod, ledger_);
     if (consulted && ask.fault.empty()) return consult(pending, ask, profile, now, plans);
     Decision decision = decide_pod(ask, ledger_, profile, nominated_);
+    if (!decision.verdict.fault.empty()) return fail(pending, std::move(decision.verdict.fault), now, plans);
     if (decision.verdict.chosen != ledger::kNoRow) {
         return bind(ask, decision.verdict.chosen, decision.charges, decision.annotations, now, plans);
     }
     refuse(pending, ask, decision.verdict.strikes, now, plans);
+}
+
+// It is tried again later, whatever happens.
+void Scheduler::fail(PendingPod& pending, std::string message, base::Instant now, std::vector<Plan>& plans) {
+    const model::Pod& pod = pending.pod;
+    queue_.failed(pod.meta.uid, now);
+    if (message == pending.told) return;
+    pending.told = message;
+    plans.emplace_back(RefusePod{pod.meta.uid, pod.meta.ns, pod.meta.name, std::move(message), "SchedulerError"});
 }
 
 void Scheduler::refuse(PendingPod& pending, const Ask& ask, const Strikes& strikes, base::Instant now,

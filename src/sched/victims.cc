@@ -64,6 +64,7 @@ bool more_important(const Ledger& ledger, PodIndex a, PodIndex b) {
     const auto& y = ledger.pod(b);
     if (x.priority != y.priority) return x.priority > y.priority;
     if (x.started != y.started) return x.started < y.started;
+    if (x.created != y.created) return x.created < y.created;
     if (x.ns() != y.ns()) return x.ns() < y.ns();
     return std::string_view(x.name) < std::string_view(y.name);
 }

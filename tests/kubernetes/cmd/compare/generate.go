@@ -5,6 +5,7 @@ import (
 	"math/rand"
 
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -347,5 +348,42 @@ func (d dice) settle(pod *v1.Pod, node string) {
 		first := pod.Spec.Containers[0]
 		pod.Status.ContainerStatuses = []v1.ContainerStatus{{Name: first.Name, AllocatedResources: d.requests(1),
 			Resources: &v1.ResourceRequirements{Requests: d.requests(2)}}}
+	}
+}
+
+func (d dice) budgets() (out []*policyv1.PodDisruptionBudget) {
+	for i := d.Intn(3); i > 0; i-- {
+		entry := &policyv1.PodDisruptionBudget{TypeMeta: metav1.TypeMeta{Kind: "PodDisruptionBudget", APIVersion: "policy/v1"},
+			ObjectMeta: meta(d.namespace(), fmt.Sprintf("b%d", i))}
+		entry.Spec.Selector = d.selector()
+		entry.Status.DisruptionsAllowed = int32(d.Intn(3))
+		if d.chance(1, 3) {
+			entry.Status.DisruptedPods = map[string]metav1.Time{fmt.Sprintf("p%d", d.Intn(10)): created}
+		}
+		out = append(out, entry)
+	}
+	return out
+}
+
+// A pod on a node, whom others may evict; no two began at the same time.
+func (d dice) rank(pod *v1.Pod, i int) {
+	pod.Spec.Priority = pointer(int32(d.pickInt(-5, 0, 0, 0, 10, 100)))
+	if d.chance(9, 10) {
+		pod.Status.StartTime = pointer(metav1.Unix(1_700_000_000+int64((i*7)%26), 0))
+	}
+}
+
+// A pod that may evict others.
+func (d dice) aspire(pod *v1.Pod, nodes []*v1.Node) {
+	pod.Spec.Priority = pointer(int32(d.pickInt(0, 5, 50, 1000)))
+	if d.chance(1, 8) {
+		pod.Spec.PreemptionPolicy = pointer(v1.PreemptNever)
+	}
+	if d.chance(1, 6) {
+		pod.Status.NominatedNodeName = nodes[d.Intn(len(nodes))].Name
+	}
+	if d.chance(1, 2) { // more than is free, on most nodes
+		pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: amount("%d", d.between(1, 12))}
+		pod.Spec.Containers[0].Resources.Limits = nil
 	}
 }
