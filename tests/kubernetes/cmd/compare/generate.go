@@ -365,6 +365,46 @@ func (d dice) budgets() (out []*policyv1.PodDisruptionBudget) {
 	return out
 }
 
+// Takes from a pod what no cluster would have: a port or a ReadWriteOncePod claim that another pod on a node has. What
+// kube-scheduler frees by evicting one of them is left to chance.
+func tidy(pod *v1.Pod, taken map[string]bool) {
+	mine := []string{}
+	for _, list := range [][]v1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range list {
+			for _, port := range list[i].Ports {
+				mine = append(mine, fmt.Sprintf("%s:%d", pod.Spec.NodeName, port.HostPort))
+			}
+		}
+	}
+	for _, volume := range pod.Spec.Volumes {
+		if volume.PersistentVolumeClaim != nil {
+			mine = append(mine, pod.Namespace+"/"+volume.PersistentVolumeClaim.ClaimName)
+		}
+	}
+	for _, thing := range mine {
+		if taken[thing] {
+			for _, list := range [][]v1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+				for i := range list {
+					list[i].Ports = nil
+				}
+			}
+			pod.Spec.Volumes = nil
+			return
+		}
+	}
+	for _, thing := range mine {
+		taken[thing] = true
+	}
+}
+
+// What docs/reference/differences.md has about evictions: terminating pods beside hard spreading.
+func soften(pod *v1.Pod) {
+	for i := range pod.Spec.TopologySpreadConstraints {
+		pod.Spec.TopologySpreadConstraints[i].WhenUnsatisfiable = v1.ScheduleAnyway
+		pod.Spec.TopologySpreadConstraints[i].MinDomains = nil
+	}
+}
+
 // A pod on a node, whom others may evict; no two began at the same time.
 func (d dice) rank(pod *v1.Pod, i int) {
 	pod.Spec.Priority = pointer(int32(d.pickInt(-5, 0, 0, 0, 10, 100)))
@@ -381,6 +421,7 @@ func (d dice) aspire(pod *v1.Pod, nodes []*v1.Node) {
 	}
 	if d.chance(1, 6) {
 		pod.Status.NominatedNodeName = nodes[d.Intn(len(nodes))].Name
+		pod.Spec.Affinity = nil // anti-affinity of a nominated pod is overlooked where no other pod has any
 	}
 	if d.chance(1, 2) { // more than is free, on most nodes
 		pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: amount("%d", d.between(1, 12))}

@@ -101,7 +101,8 @@ func makeCluster(seed int64) *cluster {
 	}
 	out.storage = d.storage(out.nodes)
 	d.workloads(out)
-	ranked := d.chance(1, 3)
+	ranked, ending := d.chance(1, 3), d.chance(1, 2)
+	taken := map[string]bool{}
 	if ranked {
 		out.budgets = d.budgets()
 	}
@@ -114,7 +115,14 @@ func makeCluster(seed int64) *cluster {
 				d.useVolumes(pod, out.storage)
 			}
 			d.settle(pod, out.nodes[d.Intn(len(out.nodes))].Name)
+			if ranked && !ending {
+				pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = nil, nil
+			}
 		})
+		if ranked {
+			tidy(given, taken)
+			stored = must(admitted(given))
+		}
 		out.given, out.placed = append(out.given, given), append(out.placed, stored)
 	}
 	withVolumes := d.chance(1, 2)
@@ -122,6 +130,9 @@ func makeCluster(seed int64) *cluster {
 		given, stored := d.validPod(fmt.Sprintf("q%02d", i), func(pod *v1.Pod) {
 			if ranked {
 				d.aspire(pod, out.nodes)
+			}
+			if ranked && ending {
+				soften(pod)
 			}
 			if withVolumes {
 				d.useVolumes(pod, out.storage)
