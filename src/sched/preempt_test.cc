@@ -305,7 +305,7 @@ struct Found {
 };
 
 bool before(const model::Pod* a, const model::Pod* b) {
-    if (!a->started && !b->started && a->spec->priority == b->spec->priority) return a->meta.name > b->meta.name;
+    if (!a->started && !b->started && a->spec->priority == b->spec->priority) std::swap(a, b);
     return std::tuple(-int64_t{a->spec->priority}, began(a), a->meta.ns, a->meta.name) <
            std::tuple(-int64_t{b->spec->priority}, began(b), b->meta.ns, b->meta.name);
 }

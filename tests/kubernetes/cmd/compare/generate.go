@@ -314,6 +314,12 @@ func (d dice) pod(name string) *v1.Pod {
 	if d.chance(1, 12) { // at least what its containers ask for together
 		out.Spec.Resources = &v1.ResourceRequirements{Requests: v1.ResourceList{
 			v1.ResourceCPU: amount("%d", d.between(10, 14)), v1.ResourceMemory: amount("%dGi", d.between(20, 32))}}
+		if d.chance(1, 2) {
+			delete(out.Spec.Resources.Requests, v1.ResourceName(d.pick("cpu", "memory")))
+		}
+		if d.chance(1, 3) {
+			out.Spec.Resources.Limits, out.Spec.Resources.Requests = out.Spec.Resources.Requests, nil
+		}
 	}
 	if d.chance(1, 2) {
 		out.Spec.Affinity = d.affinity()
