@@ -39,6 +39,34 @@ void fill(Outcome& outcome, const sched::Verdict& verdict, const ledger::Ledger&
     }
 }
 
+// Kinds are told apart by their group: others have Services and Reservations, too. Without one it is believed.
+bool means_something(std::string_view kind, std::string_view version) {
+    static constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
+        {"Node", ""},
+        {"Pod", ""},
+        {"Namespace", ""},
+        {"Service", ""},
+        {"ReplicationController", ""},
+        {"PersistentVolume", ""},
+        {"PersistentVolumeClaim", ""},
+        {"ReplicaSet", "apps"},
+        {"StatefulSet", "apps"},
+        {"PriorityClass", "scheduling.k8s.io"},
+        {"PodDisruptionBudget", "policy"},
+        {"StorageClass", "storage.k8s.io"},
+        {"CSINode", "storage.k8s.io"},
+        {"CSIDriver", "storage.k8s.io"},
+        {"CSIStorageCapacity", "storage.k8s.io"},
+        {"VolumeAttachment", "storage.k8s.io"},
+        {"Reservation", "scheduling.koordinator.sh"},
+    };
+    const auto slash = version.find('/');
+    const std::string_view group = slash == version.npos ? "" : version.substr(0, slash);
+    return std::any_of(std::begin(kKinds), std::end(kKinds), [&](const auto& known) {
+        return known.first == kind && (version.empty() || known.second == group);
+    });
+}
+
 }  // namespace
 
 // One pending object in the queue: highest priority first, then the oldest, then the first that came.
@@ -54,9 +82,13 @@ struct World::Entrant {
 Result<bool> World::put(const Json& object) {
     const std::string_view kind = base::find_string(object, {"kind"});
     const std::string name(base::find_string(object, {"metadata", "name"}));
+    if (!means_something(kind, base::find_string(object, {"apiVersion"}))) return false;
     base::JsonParser parser;
     const std::string text = base::to_text(object);
     const JsonView view = TRY(parser.parse(text));
+    const bool is_pending_kind = kind == "Pod" || kind == "Reservation";
+    const Error nameless = base::bad_request(fmt::format("{}: metadata.name is missing", kind));
+    if (name.empty() && !is_pending_kind) return nameless;
     if (kind == "Node") {
         auto node = TRY(model::read_node(view));
         ledger_.put(std::make_shared<model::Node>(std::move(node)));
@@ -67,6 +99,10 @@ Result<bool> World::put(const Json& object) {
         broken_.push_back(
             {is_reservation, is_reservation ? "" : std::string(ns.empty() ? "default" : ns), name, error.message});
     };
+    if (name.empty()) {
+        spoiled(kind == "Reservation", nameless);
+        return true;
+    }
     if (kind == "Pod") {
         auto pod = model::read_pod(view);
         if (pod) {

@@ -311,7 +311,8 @@ func (d dice) pod(name string) *v1.Pod {
 	if d.chance(1, 10) {
 		out.Spec.Overhead = v1.ResourceList{v1.ResourceCPU: amount("%dm", d.between(0, 300)), v1.ResourceMemory: resource.MustParse("50Mi")}
 	}
-	if d.chance(1, 12) { // at least what its containers ask for together
+	if d.chance(1, 12) { // at least what its containers ask for together; kube-scheduler may add overhead to it again and again
+		out.Spec.Overhead = nil
 		out.Spec.Resources = &v1.ResourceRequirements{Requests: v1.ResourceList{
 			v1.ResourceCPU: amount("%d", d.between(10, 14)), v1.ResourceMemory: amount("%dGi", d.between(20, 32))}}
 		if d.chance(1, 2) {
@@ -427,7 +428,7 @@ func (d dice) aspire(pod *v1.Pod, nodes []*v1.Node) {
 	}
 	if d.chance(1, 6) {
 		pod.Status.NominatedNodeName = nodes[d.Intn(len(nodes))].Name
-		pod.Spec.Affinity = nil // anti-affinity of a nominated pod is overlooked where no other pod has any
+		pod.Spec.Affinity, pod.Spec.Volumes = nil, nil // overlooked in a nominated pod where no other pod has such
 	}
 	if d.chance(1, 2) { // more than is free, on most nodes
 		pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: amount("%d", d.between(1, 12))}

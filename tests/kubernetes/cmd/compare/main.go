@@ -128,14 +128,14 @@ func makeCluster(seed int64) *cluster {
 	withVolumes := d.chance(1, 2)
 	for i, count := 0, d.between(3, 10); i < count; i++ {
 		given, stored := d.validPod(fmt.Sprintf("q%02d", i), func(pod *v1.Pod) {
+			if withVolumes {
+				d.useVolumes(pod, out.storage)
+			}
 			if ranked {
 				d.aspire(pod, out.nodes)
 			}
 			if ranked && ending {
 				soften(pod)
-			}
-			if withVolumes {
-				d.useVolumes(pod, out.storage)
 			}
 		})
 		out.wanted, out.pending = append(out.wanted, given), append(out.pending, stored)
