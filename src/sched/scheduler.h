@@ -26,7 +26,8 @@ class Decider;
 
 struct SchedulerCounts {
     std::map<std::string, uint64_t, std::less<>> unschedulable;  // decisions that found no node, by profile
-    uint64_t preemptions = 0;
+    std::map<std::string, uint64_t, std::less<>> errors;         // decisions that could not be made, by profile
+    uint64_t preemptions = 0;                                    // searches for pods that might go
 };
 
 struct SchedulerOptions {

@@ -83,6 +83,7 @@ void Scheduler::decide_for(PendingPod& pending, base::Instant now, std::vector<P
 // It is tried again later, whatever happens.
 void Scheduler::fail(PendingPod& pending, std::string message, base::Instant now, std::vector<Plan>& plans) {
     const model::Pod& pod = pending.pod;
+    ++counts_.errors[pod.spec->scheduler_name];
     queue_.failed(pod.meta.uid, now);
     if (message == pending.told) return;
     pending.told = message;
@@ -115,6 +116,7 @@ std::vector<Plan> Scheduler::make_room(const Ask& ask, const Strikes& strikes, b
     if (!profile.preempts || victims_asked_.contains(pod.meta.uid) || evictions_.under_way(pod.meta.uid) ||
         waits_for_room(ask, now, plans))
         return plans;
+    ++counts_.preemptions;
     const Preemption found = preempt(ask, ledger_, profile, strikes, nominated_, costs_);
     if (!found.message.empty()) refusal.message += " " + found.message;
     if (found.ends_nomination && (nominated_.contains(pod.meta.uid) || !pod.nominated_node.empty())) {
@@ -122,7 +124,6 @@ std::vector<Plan> Scheduler::make_room(const Ask& ask, const Strikes& strikes, b
         refusal.nominated = "";
     }
     if (!found.victims) return plans;
-    ++counts_.preemptions;
     const std::string node(ledger_.name(found.victims->row));
     VictimsAsked asked{0, 0, node, found.victims->violations, evictions_for(ask, *found.victims)};
     if (ask_about_victims(ask, asked, plans)) return plans;
