@@ -1,6 +1,7 @@
 // Compares Berth with kube-scheduler: random clusters and pods go to kube-scheduler's framework (default profile, every
-// node filtered and scored) and to `berth whatif --scores -o json`, and their feasible nodes, scores and reasons are held
-// against each other. The last line is "N decisions, N differences"; the exit code is 1 when there are any.
+// node filtered and scored) and to `berth whatif --scores -o json`, and their feasible nodes, scores, reasons, messages and
+// victims are held against each other. The last line is "N decisions, N differences"; the exit code is 1 when there are
+// any. With files as arguments, these dumps are compared instead.
 package main
 
 import (
