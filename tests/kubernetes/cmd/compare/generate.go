@@ -412,6 +412,16 @@ func soften(pod *v1.Pod) {
 	}
 }
 
+// An empty selector counts nobody, but for a pod that is nominated.
+func narrow(pod *v1.Pod) {
+	for i := range pod.Spec.TopologySpreadConstraints {
+		selector := pod.Spec.TopologySpreadConstraints[i].LabelSelector
+		if selector != nil && len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
+			selector.MatchLabels = map[string]string{"app": "a"}
+		}
+	}
+}
+
 // A pod on a node, whom others may evict; no two began at the same time.
 func (d dice) rank(pod *v1.Pod, i int) {
 	pod.Spec.Priority = pointer(int32(d.pickInt(-5, 0, 0, 0, 10, 100)))

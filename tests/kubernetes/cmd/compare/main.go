@@ -134,6 +134,7 @@ func makeCluster(seed int64) *cluster {
 			}
 			if ranked {
 				d.aspire(pod, out.nodes)
+				narrow(pod)
 			}
 			if ranked && ending {
 				soften(pod)
