@@ -422,10 +422,10 @@ func narrow(pod *v1.Pod) {
 	}
 }
 
-// A pod on a node, whom others may evict; no two began at the same time.
+// A pod on a node, whom others may evict; no two began at the same time, and one has not begun.
 func (d dice) rank(pod *v1.Pod, i int) {
 	pod.Spec.Priority = pointer(int32(d.pickInt(-5, 0, 0, 0, 10, 100)))
-	if d.chance(9, 10) {
+	if i > 0 { // of several that have not begun any may go
 		pod.Status.StartTime = pointer(metav1.Unix(1_700_000_000+int64((i*7)%26), 0))
 	}
 }
