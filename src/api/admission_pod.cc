@@ -107,7 +107,15 @@ Status settle_pod(Entry& entry) {
     if (model::string_at(entry.after, ".spec.serviceAccountName").empty()) spec["serviceAccountName"] = "default";
     spec["serviceAccount"] = spec["serviceAccountName"];
     add_node_tolerations(spec);
-    entry.after.as_object()["status"] = JsonObject{{"phase", "Pending"}, {"qosClass", qos_class(entry.after)}};
+    JsonObject status{{"phase", "Pending"}, {"qosClass", qos_class(entry.after)}};
+    if (!model::list_at(entry.after, ".spec.schedulingGates").empty()) {
+        status["conditions"] =
+            JsonArray{JsonObject{{"type", "PodScheduled"},
+                                 {"status", "False"},
+                                 {"reason", "SchedulingGated"},
+                                 {"message", "Scheduling is blocked due to non-empty scheduling gates"}}};
+    }
+    entry.after.as_object()["status"] = std::move(status);
     return {};
 }
 

@@ -23,7 +23,9 @@ SchedulerMetrics::SchedulerMetrics(base::Metrics& metrics)
       backoff_(metrics.gauge(kPending, kPendingHelp, {{"queue", "backoff"}})),
       unschedulable_(metrics.gauge(kPending, kPendingHelp, {{"queue", "unschedulable"}})),
       gated_(metrics.gauge(kPending, kPendingHelp, {{"queue", "gated"}})),
-      preemptions_(metrics.counter("scheduler_preemption_attempts_total", "Decisions to make room for a pod.")),
+      preemptions_(
+          metrics.counter("scheduler_preemption_attempts_total", "Searches for pods that might go for another.")),
+      nodes_(metrics.gauge("scheduler_cache_size", "What the scheduler knows of.", {{"type", "nodes"}})),
       victims_(metrics.histogram("scheduler_preemption_victims", "Pods that had to go for one.", {}, kVictims)) {}
 
 SchedulerMetrics::Result& SchedulerMetrics::result(const std::string& result, const std::string& profile) {
@@ -58,15 +60,19 @@ void SchedulerMetrics::round(const sched::Scheduler& scheduler, base::Duration t
     backoff_.set(static_cast<double>(sizes.backoff));
     unschedulable_.set(static_cast<double>(sizes.unschedulable));
     gated_.set(static_cast<double>(sizes.gated));
+    nodes_.set(static_cast<double>(scheduler.ledger().node_count()));
     const auto& counts = scheduler.counts();
-    for (const auto& [profile, count] : counts.unschedulable) {
-        uint64_t& before = before_.unschedulable[profile];
-        for (; before < count; ++before) {
-            Result& of = result("unschedulable", profile);
-            of.attempts.add();
-            of.duration.observe(std::chrono::duration<double>(took).count());
+    const auto observe = [&](const std::string& name, const auto& now, auto& before) {
+        for (const auto& [profile, count] : now) {
+            for (uint64_t& seen = before[profile]; seen < count; ++seen) {
+                Result& of = result(name, profile);
+                of.attempts.add();
+                of.duration.observe(std::chrono::duration<double>(took).count());
+            }
         }
-    }
+    };
+    observe("unschedulable", counts.unschedulable, before_.unschedulable);
+    observe("error", counts.errors, before_.errors);
     preemptions_.add(counts.preemptions - before_.preemptions);
     before_ = counts;
 }

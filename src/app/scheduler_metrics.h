@@ -39,6 +39,7 @@ private:
     base::Gauge& unschedulable_;
     base::Gauge& gated_;
     base::Counter& preemptions_;
+    base::Gauge& nodes_;
     base::Histogram& victims_;
     sched::SchedulerCounts before_;
 };

@@ -162,23 +162,42 @@ JsonScope::~JsonScope() {
     scope = outer_;
 }
 
-Result<Json> parse_json(std::string_view text) {
+// The value at the start of the text; `used` says where it ends.
+static Result<Json> parse_first(std::string_view text, size_t& used) {
     bj::parse_options options;
     options.max_depth = kMaxJsonDepth;
     __attribute__((uninitialized)) std::array<unsigned char, 8192> buffer;
     bj::basic_parser<StrictHandler> parser(options, buffer.data(), buffer.size());
     parser.handler().stack.reset(storage());
     bj::error_code ec;
-    const size_t used = parser.write_some(false, text.data(), text.size(), ec);
+    used = parser.write_some(false, text.data(), text.size(), ec);
     if (!parser.handler().duplicate.empty()) {
         return bad_request(
             fmt::format("invalid JSON: duplicate key \"{}\" before byte {}", parser.handler().duplicate, used));
     }
     if (ec) return bad_request(fmt::format("invalid JSON: {} at byte {}", ec.message(), used));
-    const auto rest = text.find_first_not_of(" \t\r\n", used);
-    if (rest != std::string_view::npos)
-        return bad_request(fmt::format("invalid JSON: unexpected text after the value at byte {}", rest));
     return parser.handler().stack.release();
+}
+
+constexpr std::string_view kJsonSpace = " \t\r\n";
+
+Result<Json> parse_json(std::string_view text) {
+    size_t used = 0;
+    auto value = parse_first(text, used);
+    if (!value) return value;
+    if (const auto rest = text.find_first_not_of(kJsonSpace, used); rest != std::string_view::npos)
+        return bad_request(fmt::format("invalid JSON: unexpected text after the value at byte {}", rest));
+    return value;
+}
+
+Result<std::vector<Json>> parse_json_values(std::string_view text) {
+    std::vector<Json> values;
+    size_t used = 0;
+    for (auto at = text.find_first_not_of(kJsonSpace); at != std::string_view::npos;) {
+        values.push_back(TRY(parse_first(text.substr(at), used)));
+        at = text.find_first_not_of(kJsonSpace, at + used);
+    }
+    return values;
 }
 
 namespace {

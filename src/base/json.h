@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json_fwd.h"
 #include "base/result.h"
@@ -19,6 +20,8 @@ inline constexpr int kMaxJsonDepth = 128;
 // Strict: one value and nothing after it; at most kMaxJsonDepth levels; duplicate keys, invalid UTF-8 and NaN are
 // refused. The error says what and at which byte.
 Result<Json> parse_json(std::string_view text);
+// The same of values that follow each other, as programs print them. A byte in an error counts from its value's start.
+Result<std::vector<Json>> parse_json_values(std::string_view text);
 
 // While one lives, what parse_json() makes on this thread, and copies of it, stand in its memory, which goes all at
 // once with it: for the documents of one request, of which only texts remain. The innermost counts.

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -13,13 +14,35 @@
 namespace berth::cli {
 namespace {
 
-void flatten(Json document, std::vector<Json>& out) {
+constexpr size_t kMostShown = 64;
+
+// The items of a PodList need not say that they are Pods.
+void name_kind(Json& item, const Json& list) {
+    const std::string_view kind = base::find_string(list, {"kind"});
+    if (!item.is_object() || kind == "List" || base::find(item, {"kind"})) return;
+    item.as_object()["kind"] = kind.substr(0, kind.size() - std::string_view("List").size());
+    if (const Json* version = base::find(list, {"apiVersion"})) item.as_object()["apiVersion"] = *version;
+}
+
+Status flatten(Json document, std::vector<Json>& out) {
+    if (document.is_null()) return {};
+    if (document.is_array()) {
+        for (auto& item : document.get_array()) TRY(flatten(std::move(item), out));
+        return {};
+    }
+    if (!document.is_object()) {
+        return base::bad_request(fmt::format("{} is not an object", base::to_text(document).substr(0, kMostShown)));
+    }
     Json* items = base::find(document, {"items"});
     if (!items || !items->is_array() || !base::find_string(document, {"kind"}).ends_with("List")) {
-        if (document.is_object()) out.push_back(std::move(document));
-        return;
+        out.push_back(std::move(document));
+        return {};
     }
-    for (auto& item : items->get_array()) flatten(std::move(item), out);
+    for (auto& item : items->get_array()) {
+        name_kind(item, document);
+        TRY(flatten(std::move(item), out));
+    }
+    return {};
 }
 
 }  // namespace
@@ -28,10 +51,16 @@ Result<std::vector<Json>> read_objects(std::string_view text) {
     const auto first = text.find_first_not_of(" \t\r\n");
     std::vector<Json> objects;
     if (first != std::string_view::npos && text[first] == '{') {
-        flatten(TRY(base::parse_json(text)), objects);
+        auto values = base::parse_json_values(text);
+        // YAML may begin like JSON: {kind: Pod}.
+        if (!values) {
+            if (auto documents = base::parse_yaml(text)) values = std::move(documents);
+        }
+        if (!values) return values.error();
+        for (auto& value : *values) TRY(flatten(std::move(value), objects));
         return objects;
     }
-    for (auto& document : TRY(base::parse_yaml(text))) flatten(std::move(document), objects);
+    for (auto& document : TRY(base::parse_yaml(text))) TRY(flatten(std::move(document), objects));
     return objects;
 }
 
@@ -40,6 +69,8 @@ Result<std::vector<Json>> read_object_file(const std::string& path) {
     if (path == "-") {
         text.assign(std::istreambuf_iterator<char>(std::cin), {});
     } else {
+        if (std::error_code none; std::filesystem::is_directory(path, none))
+            return base::bad_request(fmt::format("cannot read {}: it is a folder", path));
         std::ifstream in(path, std::ios::binary);
         if (!in) return base::bad_request(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
         text.assign(std::istreambuf_iterator<char>(in), {});

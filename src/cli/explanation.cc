@@ -141,8 +141,10 @@ void find_nearest(const sched::Ask& ask, const Ledger& ledger, Explanation& out)
 void fill_verdict(const sched::Ask& ask, const sched::Verdict& verdict, const Ledger& ledger, Explanation& out) {
     walk_filters(ask, ledger, out);
     for (size_t i = 0; i < verdict.feasible.size(); ++i) {
-        out.scores[std::string(ledger.name(verdict.feasible[i]))] = verdict.scores[i];
+        if (!verdict.scores.empty()) out.scores[std::string(ledger.name(verdict.feasible[i]))] = verdict.scores[i];
     }
+    out.summary = verdict.fault;
+    if (!verdict.fault.empty()) return;
     if (verdict.chosen == ledger::kNoRow) {
         out.summary = sched::diagnosis(verdict.strikes, ledger);
         find_nearest(ask, ledger, out);
@@ -254,8 +256,9 @@ Result<Explanation> explain_pod(World& world, const std::string& ns, const std::
         out.summary = ask.fault;
         return out;
     }
-    const auto decision = sched::decide_pod(*pod, world.ledger(), sched::default_profile());
+    const auto decision = world.decide(*pod);
     fill_verdict(ask, decision.verdict, world.ledger(), out);
+    if (!decision.verdict.fault.empty()) return out;
     if (decision.verdict.chosen == ledger::kNoRow) {
         consider_preemption(world, ask, decision.verdict.strikes, out);
     } else {

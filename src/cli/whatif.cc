@@ -104,7 +104,10 @@ Status load(const Flags& flags, World& world) {
             if (!*known) unknown.emplace(base::find_string(object, {"kind"}));
         }
     }
-    for (const auto& kind : unknown) fmt::print(stderr, "berth: warning: objects of kind \"{}\" are ignored\n", kind);
+    for (const auto& kind : unknown) {
+        const std::string what = kind.empty() ? "without a kind" : fmt::format("of kind \"{}\"", kind);
+        fmt::print(stderr, "berth: warning: objects {} are ignored\n", what);
+    }
     return {};
 }
 
@@ -160,7 +163,10 @@ int whatif(std::vector<std::string> words) {
     line.flag("--no-preemption", flags.no_preemption, "evict nobody for a pod of higher priority");
     if (const auto code = line.parse(std::move(words))) return *code;
     const auto now = time_of(flags);
-    if (!now) return fail(now.error());
+    if (!now) {
+        fail(now.error());
+        return kWrongUsage;
+    }
     World world(*now);
     if (!flags.config.empty()) {
         auto config = read_configuration_file(flags.config);

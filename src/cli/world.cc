@@ -10,6 +10,7 @@
 #include "model/node.h"
 #include "model/reservation_priority.h"
 #include "model/reservation_status.h"
+#include "model/room.h"
 #include "sched/cycle.h"
 #include "sched/volume_plan.h"
 
@@ -20,7 +21,7 @@ void fill(Outcome& outcome, const sched::Verdict& verdict, const ledger::Ledger&
     for (size_t i = 0; i < verdict.feasible.size(); ++i) {
         const std::string name(ledger.name(verdict.feasible[i]));
         outcome.feasible.push_back(name);
-        outcome.scores[name] = verdict.scores[i];
+        if (!verdict.scores.empty()) outcome.scores[name] = verdict.scores[i];
         if (!verdict.reservation_scores.empty()) outcome.reservation_scores[name] = verdict.reservation_scores[i];
     }
     std::sort(outcome.feasible.begin(), outcome.feasible.end());
@@ -29,11 +30,41 @@ void fill(Outcome& outcome, const sched::Verdict& verdict, const ledger::Ledger&
         if (const auto* refusal = verdict.strikes.why(row))
             outcome.rejected[std::string(ledger.name(row))] = refusal->reasons;
     }
+    outcome.error = verdict.fault;
+    if (!verdict.fault.empty()) return;
     if (verdict.chosen == ledger::kNoRow) {
         outcome.message = sched::diagnosis(verdict.strikes, ledger);
     } else {
         outcome.node = ledger.name(verdict.chosen);
     }
+}
+
+// Kinds are told apart by their group: others have Services and Reservations, too. Without one it is believed.
+bool means_something(std::string_view kind, std::string_view version) {
+    static constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
+        {"Node", ""},
+        {"Pod", ""},
+        {"Namespace", ""},
+        {"Service", ""},
+        {"ReplicationController", ""},
+        {"PersistentVolume", ""},
+        {"PersistentVolumeClaim", ""},
+        {"ReplicaSet", "apps"},
+        {"StatefulSet", "apps"},
+        {"PriorityClass", "scheduling.k8s.io"},
+        {"PodDisruptionBudget", "policy"},
+        {"StorageClass", "storage.k8s.io"},
+        {"CSINode", "storage.k8s.io"},
+        {"CSIDriver", "storage.k8s.io"},
+        {"CSIStorageCapacity", "storage.k8s.io"},
+        {"VolumeAttachment", "storage.k8s.io"},
+        {"Reservation", "scheduling.koordinator.sh"},
+    };
+    const auto slash = version.find('/');
+    const std::string_view group = slash == version.npos ? "" : version.substr(0, slash);
+    return std::any_of(std::begin(kKinds), std::end(kKinds), [&](const auto& known) {
+        return known.first == kind && (version.empty() || known.second == group);
+    });
 }
 
 }  // namespace
@@ -51,9 +82,13 @@ struct World::Entrant {
 Result<bool> World::put(const Json& object) {
     const std::string_view kind = base::find_string(object, {"kind"});
     const std::string name(base::find_string(object, {"metadata", "name"}));
+    if (!means_something(kind, base::find_string(object, {"apiVersion"}))) return false;
     base::JsonParser parser;
     const std::string text = base::to_text(object);
     const JsonView view = TRY(parser.parse(text));
+    const bool is_pending_kind = kind == "Pod" || kind == "Reservation";
+    const Error nameless = base::bad_request(fmt::format("{}: metadata.name is missing", kind));
+    if (name.empty() && !is_pending_kind) return nameless;
     if (kind == "Node") {
         auto node = TRY(model::read_node(view));
         ledger_.put(std::make_shared<model::Node>(std::move(node)));
@@ -64,6 +99,10 @@ Result<bool> World::put(const Json& object) {
         broken_.push_back(
             {is_reservation, is_reservation ? "" : std::string(ns.empty() ? "default" : ns), name, error.message});
     };
+    if (name.empty()) {
+        spoiled(kind == "Reservation", nameless);
+        return true;
+    }
     if (kind == "Pod") {
         auto pod = model::read_pod(view);
         if (pod) {
@@ -176,14 +215,39 @@ void World::resolve_classes() {
     }
 }
 
+void World::see_nominations() {
+    nominated_ = {};
+    for (const auto& entrant : entrants()) {
+        if (entrant.is_reservation) continue;
+        const auto& pod = pods_.find(entrant.key)->second;
+        if (pod.nominated_node.empty() || !pod.gates.empty()) continue;
+        if (const auto room = reservation(model::room_name(pod.meta.uid)); room && room->live()) continue;
+        nominated_.put(std::make_shared<const model::Pod>(pod), pod.nominated_node);
+    }
+}
+
 void World::prepare() {
     reconcile();
     resolve_classes();
+    see_nominations();
+}
+
+sched::Decision World::decide(const model::Pod& pod) {
+    const sched::Profile& profile = profile_for(*pod.spec);
+    const sched::Ask ask = sched::ask_for(pod, ledger_);
+    const auto rows = static_cast<ledger::Row>(ledger_.rows());
+    auto verdict = sched::weigh(ask, ledger_, profile, sched::filter(ask, ledger_, profile, nominated_, 0, rows));
+    const ledger::Row waited_for = ledger_.row_of(pod.nominated_node);
+    if (waited_for != ledger::kNoRow && verdict.strikes.open(waited_for)) {
+        verdict.chosen = waited_for;
+        verdict.fault.clear();  // a nominated node is not weighed against others
+    }
+    return sched::decided(ask, ledger_, std::move(verdict));
 }
 
 sched::Preemption World::would_preempt(const sched::Ask& ask, const sched::Strikes& strikes) {
     if (!preempts_) return {};
-    return sched::preempt(ask, ledger_, profile_for(*ask.spec), strikes, {}, costs_);
+    return sched::preempt(ask, ledger_, profile_for(*ask.spec), strikes, nominated_, costs_);
 }
 
 std::vector<Outcome> World::settle() {
@@ -222,8 +286,9 @@ Outcome World::place_pod(const model::Pod& pod) {
     }
     if (outcome.error.empty()) outcome.error = sched::ask_for(pod, ledger_).fault;
     if (!outcome.error.empty()) return outcome;
-    const sched::Decision decision = sched::decide_pod(pod, ledger_, profile_for(*pod.spec));
+    const sched::Decision decision = decide(pod);
     fill(outcome, decision.verdict, ledger_);
+    if (!outcome.error.empty()) return outcome;
     if (decision.verdict.chosen == ledger::kNoRow) {
         make_room(pod, decision.verdict, outcome);
     } else {
@@ -242,6 +307,7 @@ void World::place(const model::Pod& pod, const sched::Decision& decision, Outcom
         amount.erase(model::kPods);
         outcome.charges[name] = std::move(amount);
     }
+    nominated_.remove(pod.meta.uid);
     ledger_.volumes().assume(sched::volume_steps(sched::ask_for(pod, ledger_), ledger_, row));
     model::Pod bound = pod;
     bound.node = outcome.node;
@@ -253,12 +319,17 @@ void World::place(const model::Pod& pod, const sched::Decision& decision, Outcom
 // Victims are gone for the next decisions, and the pod is where they were.
 void World::make_room(const model::Pod& pod, const sched::Verdict& verdict, Outcome& outcome) {
     if (!preempts_ || !profile_for(*pod.spec).preempts) return;
-    const auto found = would_preempt(sched::ask_for(pod, ledger_), verdict.strikes);
+    const sched::Ask ask = sched::ask_for(pod, ledger_);
+    const auto found = would_preempt(ask, verdict.strikes);
+    if (found.ends_nomination) nominated_.remove(pod.meta.uid);
     if (!found.victims) {
-        outcome.message += " " + found.message;
+        if (!found.message.empty()) outcome.message += " " + found.message;
         return;
     }
     outcome.message.clear();
+    for (const auto& loser : nominated_.behind(ask, ledger_.name(found.victims->row))) {
+        nominated_.remove(loser->meta.uid);
+    }
     for (const auto index : found.victims->pods) {
         const auto& victim = ledger_.pod(index);
         outcome.victims.push_back(fmt::format("{}/{}", victim.ns(), victim.name.view()));
@@ -268,7 +339,7 @@ void World::make_room(const model::Pod& pod, const sched::Verdict& verdict, Outc
         remove("Pod", name.substr(0, slash), name.substr(slash + 1));
     }
     reconcile();
-    sched::Decision decision = sched::decide_pod(pod, ledger_, profile_for(*pod.spec));
+    sched::Decision decision = decide(pod);
     if (decision.verdict.chosen != found.victims->row) {
         decision.charges.clear();
         decision.annotations = {};
@@ -285,7 +356,7 @@ Outcome World::place_reservation(const model::Reservation& reservation) {
         outcome.error = fmt::format("no PriorityClass with name {} was found", named);
         return outcome;
     }
-    const auto decision = sched::decide_reservation(reservation, ledger_, profile_for(*reservation.spec));
+    const auto decision = sched::decide_reservation(reservation, ledger_, profile_for(*reservation.spec), nominated_);
     fill(outcome, decision.verdict, ledger_);
     model::Reservation next = reservation;
     model::ReservationStatus& status = next;

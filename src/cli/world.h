@@ -64,6 +64,9 @@ public:
 
     // What the controllers would have written by now; settle() begins with it.
     void prepare();
+    // Where the pod would go: to the node that it is nominated for, if that is open, else to the best. It yields to
+    // pods that are nominated and no less important. Nothing changes.
+    sched::Decision decide(const model::Pod& pod);
     // Whom the ask would evict. Nothing changes.
     sched::Preemption would_preempt(const sched::Ask& ask, const sched::Strikes& strikes);
 
@@ -89,6 +92,7 @@ private:
     Status put_pod(model::Pod pod);
     Status put_reservation(model::Reservation reservation);
     std::vector<Entrant> entrants() const;
+    void see_nominations();
     void resolve_classes();
     const sched::Profile& profile_for(const model::PodSpec& spec) const;
     Outcome place_pod(const model::Pod& pod);
@@ -104,6 +108,7 @@ private:
     PriorityClasses priorities_;
     std::map<std::string, std::string, std::less<>> named_classes_;  // by reservation, of those that name one
     sched::CostMemory costs_;
+    sched::Nominated nominated_;  // pending pods that wait for a node of theirs
     uint64_t arrivals_ = 0;
     ledger::Ledger ledger_;
     std::map<std::string, model::Pod, std::less<>> pods_;  // by namespace/name

@@ -414,7 +414,7 @@ PodIndex Ledger::enter(const model::Pod& pod, Row row, std::unique_ptr<Linked> l
     entry.terminating = pod.meta.deleted.has_value();
     entry.preempted = pod.preempted;
     entry.created = pod.meta.created;
-    entry.started = pod.started.value_or(pod.meta.created);
+    entry.started = pod.started.value_or(kNotStarted);
     if (linked) set_links(index, std::move(linked));
     return index;
 }
@@ -431,7 +431,7 @@ void Ledger::put(const model::Pod& pod) {
             entry.assumed = false;
             set_terminating(known, pod.meta.deleted.has_value());
             entry.preempted = pod.preempted;
-            const base::Time started = pod.started.value_or(pod.meta.created);
+            const base::Time started = pod.started.value_or(kNotStarted);
             if (entry.started != started && entry.row != kNoRow) changes_.touch(entry.row);
             entry.started = started;
             return see_links(known, pod);

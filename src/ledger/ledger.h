@@ -4,6 +4,7 @@
 #include <absl/container/inlined_vector.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -56,6 +57,9 @@ struct Linked {
     std::string fault;                    // the links cannot be read: nobody knows what the pod draws from
 };
 
+// A pod without a start time: it began after all that have one.
+inline constexpr base::Time kNotStarted{std::numeric_limits<int64_t>::max()};
+
 // There may be a million: names are packed, the namespace is the spec's, and equal specs are one.
 struct PodEntry {
     Uid uid;
@@ -74,7 +78,7 @@ struct PodEntry {
     GroupId group = kNone;           // among the terms, while it is counted there
     ReservationIndex payer = kNone;  // it is charged the whole request; then there are no parts
     base::Time created;
-    base::Time started;
+    base::Time started;  // kNotStarted before that
 
     std::string_view ns() const { return spec->ns; }
     bool charged() const { return payer != kNone || !parts.empty(); }

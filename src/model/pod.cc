@@ -1,6 +1,8 @@
 #include "model/pod.h"
 
 #include <absl/hash/hash.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -11,6 +13,25 @@
 namespace berth::model {
 namespace {
 
+constexpr size_t kMostShown = 128;  // of a text that somebody wrote
+
+// Gt and Lt compare integers. E.g. [0].matchExpressions[1].values[0]: Invalid value: "x": for 'Gt', ...
+std::string fault_of(const std::vector<PreferredNodeTerm>& preferred) {
+    std::vector<std::string> faults;
+    for (size_t i = 0; i < preferred.size(); ++i) {
+        const auto& expressions = preferred[i].term.match_expressions;
+        for (size_t j = 0; j < expressions.size() && preferred[i].weight != 0; ++j) {
+            const auto& [key, op, values] = expressions[j];
+            if ((op != "Gt" && op != "Lt") || values.size() != 1 || parse_integer(values.front())) continue;
+            faults.push_back(
+                fmt::format("[{}].matchExpressions[{}].values[0]: Invalid value: \"{}\": for 'Gt', 'Lt' operators, "
+                            "the value must be an integer",
+                            i, j, values.front().substr(0, kMostShown)));
+        }
+    }
+    return faults.size() < 2 ? fmt::format("{}", fmt::join(faults, "")) : fmt::format("[{}]", fmt::join(faults, ", "));
+}
+
 void read_node_affinity(const Reader& affinity, PodSpec& out) {
     const Reader required = affinity["requiredDuringSchedulingIgnoredDuringExecution"];
     if (required.present()) out.required_nodes = read_node_selector_terms(required["nodeSelectorTerms"]);
@@ -19,6 +40,7 @@ void read_node_affinity(const Reader& affinity, PodSpec& out) {
         out.preferred_nodes.push_back(
             {static_cast<int32_t>(item["weight"].integer()), read_node_selector_term(item["preference"])});
     });
+    out.preferred_fault = fault_of(out.preferred_nodes);
 }
 
 // Each listed key that the pod carries narrows the selector to (or, mismatch, away from) the pod's own value. The API
@@ -78,8 +100,8 @@ void read_ports(const Reader& containers, bool host_network, bool sidecars_only,
         if (sidecars_only && container["restartPolicy"].text() != "Always") return;
         const Reader ports = container["ports"];
         ports.each([&](const Reader& item) {
-            const int64_t fallback = host_network ? item["containerPort"].integer() : 0;
-            const int64_t port = item["hostPort"].integer(fallback);
+            int64_t port = item["hostPort"].integer();
+            if (port == 0 && host_network) port = item["containerPort"].integer();
             const Reader number = item["hostPort"];
             if (port < 0 || port > 65535) return number.wrong("must be between 0 and 65535");
             if (port == 0) return;
@@ -185,6 +207,8 @@ PodSpec read_pod_spec(const Reader& spec, const Reader& status, std::string_view
     out.requests = std::move(requests.requests);
     out.scoring_cpu_milli = requests.scoring_cpu_milli;
     out.scoring_memory = requests.scoring_memory;
+    out.pod_level_cpu_milli = requests.pod_level_cpu_milli;
+    out.pod_level_memory = requests.pod_level_memory;
     out.node_selector = read_labels(spec["nodeSelector"]);
     const Reader affinity = spec["affinity"];
     read_node_affinity(affinity["nodeAffinity"], out);

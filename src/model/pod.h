@@ -7,6 +7,7 @@
 
 #include "base/json_fwd.h"
 #include "base/result.h"
+#include "base/saturating.h"
 #include "model/labels.h"
 #include "model/meta.h"
 #include "model/node_selector.h"
@@ -80,9 +81,12 @@ struct PodSpec {
     Resources requests;             // init containers, sidecars, overhead and pod-level resources included; pods = 1
     int64_t scoring_cpu_milli = 0;  // requests with 100m / 200 MiB standing in for a container's missing key
     int64_t scoring_memory = 0;
+    int64_t pod_level_cpu_milli = 0;  // of these, what spec.resources adds to the containers' (or, below 0, takes)
+    int64_t pod_level_memory = 0;
     Labels node_selector;
     std::optional<std::vector<NodeSelectorTerm>> required_nodes;  // ORed; an empty list matches no node
     std::vector<PreferredNodeTerm> preferred_nodes;
+    std::string preferred_fault;  // why the node preferences cannot be weighed, in kube-scheduler's words
     std::vector<PodTerm> affinity;
     std::vector<PodTerm> anti_affinity;
     std::vector<WeightedPodTerm> preferred_affinity;
@@ -96,6 +100,10 @@ struct PodSpec {
     std::string scheduler_name;
     int32_t priority = 0;
     bool never_preempts = false;
+    // What NodeResourcesFit counts while it scores this pod: as in kube-scheduler, spec.resources counts only once the
+    // pod is placed.
+    int64_t asked_cpu_milli() const { return base::saturating_subtract(scoring_cpu_milli, pod_level_cpu_milli); }
+    int64_t asked_memory() const { return base::saturating_subtract(scoring_memory, pod_level_memory); }
     bool operator==(const PodSpec&) const = default;
     size_t hash() const;
 };

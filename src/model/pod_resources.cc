@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/saturating.h"
 #include "model/quantity.h"
 #include "model/reader.h"
 
@@ -66,12 +67,14 @@ bool resize_infeasible(const Reader& status) {
     return infeasible;
 }
 
-Demand container_demand(const Reader& container, const Reader& status, std::string_view list, bool infeasible) {
+// `status` null: what is written in the spec.
+Demand container_demand(const Reader& container, const Reader* status, std::string_view list) {
     Resources requests = with_defaults_from_limits(container["resources"]);
     bool in_resize = false;
-    const Resources current = in_status(status, list, container["name"].text(), in_resize);
+    Resources current;
+    if (status) current = in_status(*status, list, container["name"].text(), in_resize);
     if (in_resize && current != Resources()) {
-        if (infeasible) {
+        if (resize_infeasible(*status)) {
             requests = current;
         } else {
             requests.max(current);
@@ -80,23 +83,62 @@ Demand container_demand(const Reader& container, const Reader& status, std::stri
     return demand_of(std::move(requests));
 }
 
+// max(containers + sidecars, the peak of the init phase).
+Demand demand_of_containers(const Reader& spec, const Reader* status) {
+    Demand total;
+    Demand sidecars;
+    Demand init_peak;
+    const Reader containers = spec["containers"];
+    containers.each([&](const Reader& item) { total.add(container_demand(item, status, "containerStatuses")); });
+    const Reader init_containers = spec["initContainers"];
+    init_containers.each([&](const Reader& item) {
+        const bool sidecar = item["restartPolicy"].text() == "Always";
+        // Only what keeps running is resized.
+        Demand demand = container_demand(item, sidecar ? status : nullptr, "initContainerStatuses");
+        if (sidecar) {
+            total.add(demand);
+            sidecars.add(demand);
+            init_peak.grow_to(sidecars);
+        } else {
+            demand.add(sidecars);
+            init_peak.grow_to(demand);
+        }
+    });
+    total.grow_to(init_peak);
+    return total;
+}
+
 bool pod_level(ResourceId id) {
     return id == kCpu || id == kMemory || is_hugepages(resource_name(id));
 }
 
-// spec.resources: what is given there replaces what the containers add up to.
-void replace_by_pod_level(const Reader& resources, Demand& total) {
-    if (!resources.present()) return;
+// As the API server completes spec.resources.requests: by what the containers ask for, then by the limits beside them.
+void complete(Resources& requests, const Resources& limits, const Resources& of_containers) {
+    bool completes = !limits.empty();
+    of_containers.for_each([&](ResourceId id, int64_t) { completes |= is_hugepages(resource_name(id)); });
+    if (!completes) return;
+    for (const ResourceId id : {kCpu, kMemory}) {
+        if (!requests.has(id) && of_containers.has(id)) requests.set(id, of_containers.get(id));
+    }
+    limits.for_each([&](ResourceId id, int64_t amount) {
+        if (!requests.has(id)) requests.set(id, amount);
+    });
+}
+
+// spec.resources: what is given there replaces what the containers add up to. Then nothing stands in for a container's
+// missing key, unless nobody asks for that resource at all.
+void replace_by_pod_level(const Reader& spec, const Resources& overhead, Demand& total) {
+    const Reader resources = spec["resources"];
     Resources requests = read_resource_list(resources["requests"]);
     const Resources limits = read_resource_list(resources["limits"]);
-    limits.for_each([&](ResourceId id, int64_t amount) {
-        if (!requests.has(id) && !total.real.has(id)) requests.set(id, amount);
-    });
+    if (requests.empty() && limits.empty()) return;
+    complete(requests, limits, demand_of_containers(spec, nullptr).real);
     requests.for_each([&](ResourceId id, int64_t amount) {
-        if (!pod_level(id)) return;
-        total.real.set(id, amount);
-        if (id == kCpu || id == kMemory) total.scoring.set(id, amount);
+        if (pod_level(id)) total.real.set(id, amount);
     });
+    for (const ResourceId id : {kCpu, kMemory}) {
+        if (total.real.has(id) || overhead.has(id)) total.scoring.set(id, total.real.get(id));
+    }
 }
 
 }  // namespace
@@ -105,7 +147,7 @@ Resources read_resource_list(const Reader& list) {
     Resources amounts;
     list.entries([&](std::string_view name, const Reader& value) {
         std::string number;
-        if (value.is_number()) number = fmt::format("{}", value.integer());
+        if (value.is_number()) number = value.number();
         const auto quantity = Quantity::parse(number.empty() ? value.text() : std::string_view(number));
         if (!quantity) return value.wrong(quantity.error().message);
         if (quantity->is_negative())
@@ -118,30 +160,14 @@ Resources read_resource_list(const Reader& list) {
 }
 
 PodRequests read_requests(const Reader& spec, const Reader& status) {
-    const bool infeasible = resize_infeasible(status);
-    Demand total;
-    Demand sidecars;
-    Demand init_peak;
-    const Reader containers = spec["containers"];
-    containers.each(
-        [&](const Reader& item) { total.add(container_demand(item, status, "containerStatuses", infeasible)); });
-    const Reader init_containers = spec["initContainers"];
-    init_containers.each([&](const Reader& item) {
-        Demand demand = container_demand(item, status, "initContainerStatuses", infeasible);
-        if (item["restartPolicy"].text() == "Always") {
-            total.add(demand);
-            sidecars.add(demand);
-            init_peak.grow_to(sidecars);
-        } else {
-            demand.add(sidecars);
-            init_peak.grow_to(demand);
-        }
-    });
-    total.grow_to(init_peak);
-    replace_by_pod_level(spec["resources"], total);
+    Demand total = demand_of_containers(spec, &status);
+    const Resources of_containers = total.scoring;
     const Resources overhead = read_resource_list(spec["overhead"]);
+    replace_by_pod_level(spec, overhead, total);
     total.real.add(overhead);
     PodRequests out;
+    out.pod_level_cpu_milli = base::saturating_subtract(total.scoring.get(kCpu), of_containers.get(kCpu));
+    out.pod_level_memory = base::saturating_subtract(total.scoring.get(kMemory), of_containers.get(kMemory));
     total.scoring.add(kCpu, overhead.get(kCpu));
     total.scoring.add(kMemory, overhead.get(kMemory));
     out.scoring_cpu_milli = total.scoring.get(kCpu);

@@ -11,6 +11,8 @@ struct PodRequests {
     Resources requests;             // exact; pods = 1
     int64_t scoring_cpu_milli = 0;  // with stand-ins for missing keys
     int64_t scoring_memory = 0;
+    int64_t pod_level_cpu_milli = 0;  // of these, what spec.resources adds to the containers' (or, below 0, takes)
+    int64_t pod_level_memory = 0;
 };
 
 // requests = overhead + max(containers + sidecars, the peak of the init phase), per resource; pod-level cpu, memory and

@@ -49,6 +49,17 @@ std::string_view Reader::text() const {
     return text;
 }
 
+std::string Reader::number() const {
+    int64_t whole = 0;
+    uint64_t large = 0;
+    double fraction = 0;
+    if (view_->get(whole) == simdjson::SUCCESS) return fmt::format("{}", whole);
+    if (view_->get(large) == simdjson::SUCCESS) return fmt::format("{}", large);
+    if (view_->get(fraction) == simdjson::SUCCESS) return fmt::format("{}", fraction);
+    wrong("must be a number");
+    return "0";
+}
+
 int64_t Reader::integer(int64_t otherwise) const {
     if (!view_ || view_->is_null()) return otherwise;
     int64_t number = otherwise;

@@ -8,12 +8,8 @@
 #include "model/names.h"
 
 namespace berth::model {
-namespace {
 
-using base::bad_request;
-using Op = Requirement::Op;
-
-std::optional<int64_t> integer(std::string_view text) {
+std::optional<int64_t> parse_integer(std::string_view text) {
     if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
     int64_t value = 0;
     const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -21,14 +17,19 @@ std::optional<int64_t> integer(std::string_view text) {
     return value;
 }
 
+namespace {
+
+using base::bad_request;
+using Op = Requirement::Op;
+
 bool holds(const std::vector<std::string>& sorted, std::string_view value) {
     return std::binary_search(sorted.begin(), sorted.end(), value);
 }
 
 bool compares(Op op, const std::string& value, const std::vector<std::string>& limit) {
     if (limit.size() != 1) return false;
-    const auto left = integer(value);
-    const auto right = integer(limit.front());
+    const auto left = parse_integer(value);
+    const auto right = parse_integer(limit.front());
     if (!left || !right) return false;
     return op == Op::Greater ? *left > *right : *left < *right;
 }
@@ -121,7 +122,7 @@ Result<Requirement> make_requirement(std::string key, Op op, std::vector<std::st
     for (const auto& value : values) {
         if (const auto fault = label_value_fault(value))
             return bad_request(fmt::format("selector value \"{}\" of \"{}\": {}", value.substr(0, 128), key, *fault));
-        if ((op == Op::Greater || op == Op::Less) && !integer(value))
+        if ((op == Op::Greater || op == Op::Less) && !parse_integer(value))
             return bad_request(fmt::format("selector value \"{}\" of \"{}\" must be an integer", value, key));
     }
     std::sort(values.begin(), values.end());

@@ -24,6 +24,9 @@ struct Requirement {
     bool operator==(const Requirement&) const = default;
 };
 
+// What Gt and Lt compare: a decimal integer of 64 bits, with or without a sign.
+std::optional<int64_t> parse_integer(std::string_view text);
+
 // Checks key, number of values and their form, and sorts the values.
 Result<Requirement> make_requirement(std::string key, Requirement::Op op, std::vector<std::string> values);
 

@@ -38,6 +38,7 @@ Result<Namespace> read_namespace(JsonView object) {
     const Reader root(object, trouble);
     Meta meta = read_meta(root);
     if (!trouble.empty()) return base::bad_request("Namespace \"" + meta.name + "\": " + trouble);
+    if (!meta.name.empty()) meta.labels.set("kubernetes.io/metadata.name", meta.name);  // as the API server has it
     return Namespace{std::move(meta.name), std::move(meta.labels)};
 }
 

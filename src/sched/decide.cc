@@ -44,6 +44,14 @@ Row best(const Ledger& ledger, std::span<const Row> feasible, std::span<const in
     return chosen;
 }
 
+// A single row is taken without being scored, and a reservation goes where it can.
+std::string fault_in_scoring(const Ask& ask, const Profile& profile, std::span<const Row> feasible) {
+    for (size_t i = 0; i < profile.scorers.size() && ask.pod && feasible.size() > 1; ++i) {
+        if (auto fault = profile.scorers[i].scorer->fault(ask); !fault.empty()) return fault;
+    }
+    return {};
+}
+
 }  // namespace
 
 Strikes filter(const Ask& ask, const Ledger& ledger, const Profile& profile, Row begin, Row end) {
@@ -59,6 +67,9 @@ Verdict decide(const Ask& ask, const Ledger& ledger, const Profile& profile) {
 Verdict weigh(const Ask& ask, const Ledger& ledger, const Profile& profile, Strikes strikes,
               std::span<const int64_t> extra) {
     std::vector<Row> feasible = strikes.open_rows();
+    if (auto fault = fault_in_scoring(ask, profile, feasible); !fault.empty()) {
+        return {std::move(feasible), {}, {}, ledger::kNoRow, std::move(strikes), std::move(fault)};
+    }
     std::vector<int64_t> scores = total_scores(ask, ledger, profile, feasible);
     for (size_t i = 0; i < feasible.size() && !extra.empty(); ++i) scores[i] += extra[feasible[i]];
     std::vector<int64_t> supplied = scores_by_reservations(ask, ledger, feasible);
@@ -72,6 +83,7 @@ Row best_of(const Ask& ask, const Ledger& ledger, const Profile& profile, std::s
 }
 
 std::string diagnosis(const Strikes& strikes, const Ledger& ledger) {
+    if (ledger.node_count() == 0) return "no nodes available to schedule pods";
     if (const Refusal* refusal = strikes.refused()) {
         return fmt::format("0/{} nodes are available: {}.", ledger.node_count(), fmt::join(refusal->reasons, ", "));
     }

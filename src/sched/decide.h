@@ -16,6 +16,7 @@ struct Verdict {
     std::vector<int64_t> reservation_scores;
     Row chosen = ledger::kNoRow;  // the best; ties go to the smallest node name, bytewise
     Strikes strikes;
+    std::string fault = {};  // why the feasible rows could not be scored; then none is chosen
 };
 
 // The plain whole-table evaluation: the definition, and the oracle of every faster way.

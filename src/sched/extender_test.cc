@@ -167,7 +167,7 @@ TEST_F(ManagedTest, AnExtenderMaySpareVictims) {
     gpu_pod("p", 4000, 10);
     step();
     EXPECT_EQ(told(), (Lines{"refuse p: 0/4 nodes are available: 2 Insufficient cpu, 3 Insufficient x.io/gpu.",
-                             "preempt p by 0: g without a b"}));
+                             "preempt p by 0: g without b a"}));
     reply(std::string(R"({"NodeNameToMetaVictims":{"g":{"Pods":[{"UID":"b"},{"UID":"stranger"}]}}})"), 1);
     const Lines lines = told();
     ASSERT_EQ(lines.size(), 2u);

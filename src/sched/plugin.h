@@ -55,6 +55,8 @@ struct Scorer {
     virtual void score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
                        std::span<int64_t> points) const = 0;
 
+    // Why it cannot score the ask; empty: it can.
+    virtual std::string fault(const Ask&) const { return {}; }
     // For the fast way, as above. False only when all rows get the same points for this ask.
     virtual bool concerns(const Ask&, const Ledger&) const { return true; }
     virtual RowTerm row_term() const { return RowTerm::None; }

@@ -85,7 +85,7 @@ bool waits_for_victims(const Ask& ask, const Ledger& ledger, const Strikes& stri
 }
 
 std::optional<std::string> not_eligible(const Ask& ask, const Ledger& ledger, const Strikes& strikes) {
-    if (!ask.pod) return "";
+    if (!ask.pod || ledger.node_count() == 0) return "";
     if (ask.spec->never_preempts) return in_their_words("not eligible due to preemptionPolicy=Never.");
     if (waits_for_victims(ask, ledger, strikes)) {
         return in_their_words("not eligible due to a terminating pod on the nominated node.");
@@ -102,10 +102,14 @@ std::vector<Row> rows_that_may_open(const Strikes& strikes) {
     return rows;
 }
 
-// Evictions can turn the other filters' answers only from no to yes, unless the ask needs other pods near it.
+// Evictions can turn the other filters' answers only from no to yes, unless the ask needs other pods near it, or shares
+// a claim with them: a volume that is attached and used by nobody counts twice against the node's limit.
 bool only_frees(const model::PodSpec& spec) {
     return spec.affinity.empty() &&
-           std::none_of(spec.spread.begin(), spec.spread.end(), [](const auto& c) { return c.hard; });
+           std::none_of(spec.spread.begin(), spec.spread.end(), [](const auto& c) { return c.hard; }) &&
+           std::none_of(spec.volumes.begin(), spec.volumes.end(), [](const auto& v) {
+               return v.kind == model::VolumeKind::Claim || v.kind == model::VolumeKind::Ephemeral;
+           });
 }
 
 // Whether NodeResourcesFit ignores nothing, so that sums alone say who fits.

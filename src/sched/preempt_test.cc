@@ -243,7 +243,7 @@ model::Pod random_pod(base::Random& random, const std::string& name) {
     pod.meta.ns = spec.ns;
     pod.meta.uid = "uid-" + name;
     pod.meta.labels = spec.labels;
-    pod.meta.created = {static_cast<int64_t>(random.below(4))};
+    if (const auto time = static_cast<int64_t>(random.below(5)); time < 4) pod.started = base::Time{time};
     pod.spec = std::make_shared<model::PodSpec>(std::move(spec));
     return pod;
 }
@@ -289,6 +289,10 @@ bool fits(const Cluster& cluster, const model::Pod& ask, const std::string& node
     return filter(ask_for(ask, ledger), ledger, default_profile(), row, row + 1).open(row);
 }
 
+base::Time began(const model::Pod* pod) {
+    return pod->started.value_or(ledger::kNotStarted);
+}
+
 struct Found {
     int64_t violations = 0;
     std::vector<const model::Pod*> pods;  // most important first
@@ -296,14 +300,14 @@ struct Found {
     auto cost() const {
         int64_t sum = 0;
         for (const auto* pod : pods) sum += int64_t{pod->spec->priority} + (int64_t{1} << 31);
-        return std::tuple(violations, pods.front()->spec->priority, sum, pods.size(), -pods.front()->meta.created.nanos,
-                          node);
+        return std::tuple(violations, pods.front()->spec->priority, sum, pods.size(), -began(pods.front()).nanos, node);
     }
 };
 
 bool before(const model::Pod* a, const model::Pod* b) {
-    return std::tuple(-int64_t{a->spec->priority}, a->meta.created, a->meta.ns, a->meta.name) <
-           std::tuple(-int64_t{b->spec->priority}, b->meta.created, b->meta.ns, b->meta.name);
+    if (!a->started && !b->started && a->spec->priority == b->spec->priority) std::swap(a, b);
+    return std::tuple(-int64_t{a->spec->priority}, began(a), a->meta.ns, a->meta.name) <
+           std::tuple(-int64_t{b->spec->priority}, began(b), b->meta.ns, b->meta.name);
 }
 
 bool over_budget(const Cluster& cluster, const model::Pod& pod, std::map<std::string, int64_t>& gone_of) {

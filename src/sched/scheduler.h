@@ -26,7 +26,8 @@ class Decider;
 
 struct SchedulerCounts {
     std::map<std::string, uint64_t, std::less<>> unschedulable;  // decisions that found no node, by profile
-    uint64_t preemptions = 0;
+    std::map<std::string, uint64_t, std::less<>> errors;         // decisions that could not be made, by profile
+    uint64_t preemptions = 0;                                    // searches for pods that might go
 };
 
 struct SchedulerOptions {
@@ -125,6 +126,7 @@ private:
     Row choose_fast(const model::Pod& pod, const Profile& profile);
     void bind(const Ask& ask, Row row, const ledger::Charges& charges, const model::Labels& annotations,
               base::Instant now, std::vector<Plan>& plans);
+    void fail(PendingPod& pending, std::string message, base::Instant now, std::vector<Plan>& plans);
     void refuse(PendingPod& pending, const Ask& ask, const Strikes& strikes, base::Instant now,
                 std::vector<Plan>& plans);
     std::vector<Plan> make_room(const Ask& ask, const Strikes& strikes, base::Instant now, RefusePod& refusal);

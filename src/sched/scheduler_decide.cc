@@ -52,7 +52,8 @@ void Scheduler::bind(const Ask& ask, Row row, const ledger::Charges& charges, co
 
 // kNoRow: the plain way has to answer. It does so where a nominated pod, or a nomination, makes a difference.
 Row Scheduler::choose_fast(const model::Pod& pod, const Profile& profile) {
-    if (!pod.nominated_node.empty() || pod.uses_resource_claims) return ledger::kNoRow;
+    if (!pod.nominated_node.empty() || pod.uses_resource_claims || !pod.spec->preferred_fault.empty())
+        return ledger::kNoRow;
     if (!nominated_.empty() && yields(ask_for(pod, ledger_), ledger_, profile, nominated_)) return ledger::kNoRow;
     return deciders_.find(pod.spec->scheduler_name)->second->choose(pod, ledger_);
 }
@@ -72,10 +73,21 @@ void Scheduler::decide_for(PendingPod& pending, base::Instant now, std::vector<P
     const Ask ask = ask_for(pod, ledger_);
     if (consulted && ask.fault.empty()) return consult(pending, ask, profile, now, plans);
     Decision decision = decide_pod(ask, ledger_, profile, nominated_);
+    if (!decision.verdict.fault.empty()) return fail(pending, std::move(decision.verdict.fault), now, plans);
     if (decision.verdict.chosen != ledger::kNoRow) {
         return bind(ask, decision.verdict.chosen, decision.charges, decision.annotations, now, plans);
     }
     refuse(pending, ask, decision.verdict.strikes, now, plans);
+}
+
+// It is tried again later, whatever happens.
+void Scheduler::fail(PendingPod& pending, std::string message, base::Instant now, std::vector<Plan>& plans) {
+    const model::Pod& pod = pending.pod;
+    ++counts_.errors[pod.spec->scheduler_name];
+    queue_.failed(pod.meta.uid, now);
+    if (message == pending.told) return;
+    pending.told = message;
+    plans.emplace_back(RefusePod{pod.meta.uid, pod.meta.ns, pod.meta.name, std::move(message), "SchedulerError"});
 }
 
 void Scheduler::refuse(PendingPod& pending, const Ask& ask, const Strikes& strikes, base::Instant now,
@@ -104,6 +116,7 @@ std::vector<Plan> Scheduler::make_room(const Ask& ask, const Strikes& strikes, b
     if (!profile.preempts || victims_asked_.contains(pod.meta.uid) || evictions_.under_way(pod.meta.uid) ||
         waits_for_room(ask, now, plans))
         return plans;
+    ++counts_.preemptions;
     const Preemption found = preempt(ask, ledger_, profile, strikes, nominated_, costs_);
     if (!found.message.empty()) refusal.message += " " + found.message;
     if (found.ends_nomination && (nominated_.contains(pod.meta.uid) || !pod.nominated_node.empty())) {
@@ -111,7 +124,6 @@ std::vector<Plan> Scheduler::make_room(const Ask& ask, const Strikes& strikes, b
         refusal.nominated = "";
     }
     if (!found.victims) return plans;
-    ++counts_.preemptions;
     const std::string node(ledger_.name(found.victims->row));
     VictimsAsked asked{0, 0, node, found.victims->violations, evictions_for(ask, *found.victims)};
     if (ask_about_victims(ask, asked, plans)) return plans;

@@ -98,13 +98,8 @@ Status Scheduler::narrow(Consultation& open, const Result<std::string>& body) {
 
 void Scheduler::fail(PendingPod& pending, const AskExtender& question, const Error& error, base::Instant now,
                      std::vector<Plan>& plans) {
-    const model::Pod& pod = pending.pod;
-    consultations_.erase(pod.meta.uid);
-    queue_.failed(pod.meta.uid, now);
-    std::string message = fmt::format("extender {}: {}", options_.extenders[question.extender].url, error.message);
-    if (message == pending.told) return;
-    pending.told = message;
-    plans.emplace_back(RefusePod{pod.meta.uid, pod.meta.ns, pod.meta.name, std::move(message), "SchedulerError"});
+    consultations_.erase(pending.pod.meta.uid);
+    fail(pending, fmt::format("extender {}: {}", options_.extenders[question.extender].url, error.message), now, plans);
 }
 
 // The filters run again over the table as it is by now; rows that no extender passed are closed.
@@ -130,6 +125,7 @@ void Scheduler::conclude(PendingPod& pending, base::Instant now, std::vector<Pla
         strikes.overrule(row, &refusal);
     }
     Decision decision = decided(ask, ledger_, weigh(ask, ledger_, profile, std::move(strikes), points));
+    if (!decision.verdict.fault.empty()) return fail(pending, std::move(decision.verdict.fault), now, plans);
     if (decision.verdict.chosen == ledger::kNoRow) return refuse(pending, ask, decision.verdict.strikes, now, plans);
     bind(ask, decision.verdict.chosen, decision.charges, decision.annotations, now, plans);
 }

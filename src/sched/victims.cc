@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "base/saturating.h"
 
@@ -64,8 +65,9 @@ bool more_important(const Ledger& ledger, PodIndex a, PodIndex b) {
     const auto& y = ledger.pod(b);
     if (x.priority != y.priority) return x.priority > y.priority;
     if (x.started != y.started) return x.started < y.started;
-    if (x.ns() != y.ns()) return x.ns() < y.ns();
-    return std::string_view(x.name) < std::string_view(y.name);
+    const auto by_name = std::tuple(x.ns(), x.name.view()) <=> std::tuple(y.ns(), y.name.view());
+    // kube-scheduler asks the clock anew for each that has not started, so that the last of its list matters most.
+    return x.started == ledger::kNotStarted ? by_name > 0 : by_name < 0;
 }
 
 std::vector<PodIndex> evictable(const Ask& ask, const Ledger& ledger, Row row) {

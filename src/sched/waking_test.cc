@@ -24,6 +24,23 @@ protected:
     }
 };
 
+TEST_F(WakingTest, WhatCannotBeScoredIsAnErrorAndTriedAgain) {
+    node("n2", 4000);
+    model::Pod& pod = make("p", 1000, 0);
+    auto spec = std::make_shared<model::PodSpec>(*pod.spec);
+    spec->preferred_fault = "[0]: it compares with no integer";
+    pod.spec = spec;
+    put(pod);
+    step();
+    EXPECT_EQ(told(), Lines{"refuse p: running PreScore plugin \"NodeAffinity\": [0]: it compares with no integer"});
+    EXPECT_EQ(scheduler_.counts().errors.find("berth")->second, 1u);
+    EXPECT_EQ(refusals(), 0u);
+    later(seconds(1));
+    step();
+    EXPECT_EQ(told(), Lines()) << "the same is not told again";
+    EXPECT_EQ(scheduler_.counts().errors.find("berth")->second, 2u);
+}
+
 TEST_F(WakingTest, AGatedPodIsNotTried) {
     model::Pod& pod = make("p", 1000, 0);
     pod.gates = {"example.com/quota"};

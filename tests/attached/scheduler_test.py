@@ -90,6 +90,9 @@ def binds_pods_and_answers(server, port):
     until("the scheduler is ready", lambda: plain(f"{port}/readyz") == (200, "ok"))
     create_pods(server, "plain", 20)
     until("20 pods are bound", lambda: bound(server, "plain") == 20)
+    # The last answers may still be on their way to the scheduler.
+    counted = 'scheduler_schedule_attempts_total{result="scheduled",profile="berth"} 20'
+    until("20 binds are counted", lambda: counted in plain(f"{port}/metrics")[1])
     code, text = plain(f"{port}/metrics")
     for line in ('scheduler_schedule_attempts_total{result="scheduled",profile="berth"} 20',
                  'scheduler_scheduling_attempt_duration_seconds_count{result="scheduled",profile="berth"} 20',

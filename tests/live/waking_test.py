@@ -35,6 +35,7 @@ with Cluster(sys.argv[1], sys.argv[2], "--nodes", "1", "--node-cpu", "4") as clu
     cluster.apply(pod("later", 1))
     cluster.wait("pod/later", "condition=Ready")
     expect("gated", node_of(cluster, "gated"), "")
+    expect("why", [c["reason"] for c in cluster.get("pod", "gated")["status"]["conditions"]], ["SchedulingGated"])
     open_gate(cluster, "gated")
     cluster.apply(pod("later-still", 1))
     cluster.wait("pod/later-still", "condition=Ready")

@@ -145,8 +145,8 @@ void Decider::begin(Class& c, const std::shared_ptr<const model::PodSpec>& spec,
     const int64_t memory = spec->requests.get(model::kMemory);
     n.cpu = static_cast<float>(cpu);
     n.memory = static_cast<float>(memory);
-    n.cpu_scored = static_cast<float>(spec->scoring_cpu_milli);
-    n.memory_scored = static_cast<float>(spec->scoring_memory);
+    n.cpu_scored = static_cast<float>(spec->asked_cpu_milli());
+    n.memory_scored = static_cast<float>(spec->asked_memory());
     const int64_t pods = spec->requests.get(model::kPods);
     n.pods = pods > 0 ? static_cast<float>(std::min<int64_t>(pods, 1 << 20)) : -kNoLimit;
     n.least_weight = static_cast<int32_t>(terms_.least_weight);
@@ -280,7 +280,7 @@ Key Decider::worth(const Class& c, const Ledger& ledger, Row row) const {
         const RowUse scored{real.cpu_allocatable, ledger.scoring_cpu()[row], real.memory_allocatable,
                             ledger.scoring_memory()[row]};
         score +=
-            terms_.least_weight * least_allocated_points(scored, c.spec->scoring_cpu_milli, c.spec->scoring_memory);
+            terms_.least_weight * least_allocated_points(scored, c.spec->asked_cpu_milli(), c.spec->asked_memory());
     }
     if (c.numbers.balanced_weight != 0) {
         score += c.numbers.balanced_weight *

@@ -29,9 +29,9 @@ Held held_on(const Ask& ask, const Ledger& ledger, Row row, model::ResourceId id
     if (!column || (asked == 0 && !is_basic(id))) return {};
     const int64_t allocatable = column->allocatable[row];
     if (scored && id == model::kCpu)
-        return {allocatable, base::saturating_add(ledger.scoring_cpu()[row], ask.spec->scoring_cpu_milli)};
+        return {allocatable, base::saturating_add(ledger.scoring_cpu()[row], ask.spec->asked_cpu_milli())};
     if (scored && id == model::kMemory)
-        return {allocatable, base::saturating_add(ledger.scoring_memory()[row], ask.spec->scoring_memory)};
+        return {allocatable, base::saturating_add(ledger.scoring_memory()[row], ask.spec->asked_memory())};
     return {allocatable, base::saturating_add(column->used[row], asked)};
 }
 

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -94,6 +96,10 @@ public:
     std::string_view name() const override { return kName; }
     bool concerns(const Ask& ask, const Ledger&) const override {
         return !ask.spec->preferred_nodes.empty() || !added_.preferred.empty();
+    }
+    std::string fault(const Ask& ask) const override {
+        const auto& fault = ask.spec->preferred_fault;
+        return fault.empty() ? "" : fmt::format("running PreScore plugin \"{}\": {}", kName, fault);
     }
     Scaling scaling() const override { return Scaling::ByMax; }
     void raw(const Ask& ask, const Ledger& ledger, std::span<const Row> rows,

@@ -144,7 +144,7 @@ public:
             const Row row = feasible[i];
             const RowUse use{cpu ? cpu->allocatable[row] : 0, ledger.scoring_cpu()[row],
                              memory ? memory->allocatable[row] : 0, ledger.scoring_memory()[row]};
-            points[i] = least_allocated_points(use, ask.spec->scoring_cpu_milli, ask.spec->scoring_memory);
+            points[i] = least_allocated_points(use, ask.spec->asked_cpu_milli(), ask.spec->asked_memory());
         }
     }
 };

@@ -6,7 +6,7 @@ import (
 	"sort"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
+	policyv1 "k8s.io/api/policy/v1"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
@@ -64,6 +64,8 @@ type oracle struct {
 	framework framework.Framework
 	cache     schedulercache.Cache
 	snapshot  *schedulercache.Snapshot
+	nominated *nominator
+	budgets   []*policyv1.PodDisruptionBudget
 	stop      func()
 }
 
@@ -103,7 +105,8 @@ func newOracle(world *cluster) *oracle {
 	for _, node := range world.nodes {
 		add(factory.Core().V1().Nodes().Informer(), node)
 	}
-	out := &oracle{stop: stop, cache: schedulercache.New(ctx, 0, nil), snapshot: schedulercache.NewEmptySnapshot()}
+	out := &oracle{stop: stop, cache: schedulercache.New(ctx, 0, nil), snapshot: schedulercache.NewEmptySnapshot(),
+		nominated: newNominator(world.pending), budgets: world.budgets}
 	for _, node := range world.nodes {
 		out.cache.AddNode(klog.Background(), node)
 	}
@@ -112,6 +115,7 @@ func newOracle(world *cluster) *oracle {
 	}
 	made := must(frameworkruntime.NewFramework(ctx, plugins.NewInTreeRegistry(), world.profile,
 		frameworkruntime.WithInformerFactory(factory), frameworkruntime.WithSnapshotSharedLister(out.snapshot),
+		frameworkruntime.WithPodNominator(out.nominated),
 		frameworkruntime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(factory.Storage().V1().CSINodes().Lister())),
 		frameworkruntime.WithClientSet(fake.NewSimpleClientset()), frameworkruntime.WithParallelism(1)))
 	out.framework = made
@@ -150,7 +154,16 @@ func (o *oracle) close() {
 func (o *oracle) place(pod *v1.Pod, node string) {
 	placed := pod.DeepCopy()
 	placed.Spec.NodeName = node
+	o.nominated.DeleteNominatedPodIfExists(pod)
 	must(0, o.cache.AddPod(klog.Background(), placed))
+}
+
+// Victims are gone for the next decisions.
+func (o *oracle) evict(victims []*v1.Pod, node string, by *v1.Pod) {
+	o.nominated.yield(node, by)
+	for _, pod := range victims {
+		must(0, o.cache.RemovePod(klog.Background(), pod))
+	}
 }
 
 // The answer of one of the two schedulers about one pod.
@@ -159,6 +172,9 @@ type answer struct {
 	Scores   map[string]int64    `json:"scores"`
 	Rejected map[string][]string `json:"rejected"`
 	parts    map[string]string   // node -> the plugins' parts of its score
+	message  string
+	fails    string // why it could not be scored
+	evictions
 }
 
 func (o *oracle) ask(pod *v1.Pod) answer {
@@ -167,11 +183,19 @@ func (o *oracle) ask(pod *v1.Pod) answer {
 	state := framework.NewCycleState()
 	must(0, o.cache.UpdateSnapshot(klog.Background(), o.snapshot))
 	infos := must(o.snapshot.NodeInfos().List())
+	if len(infos) == 0 {
+		out.message = "no nodes available to schedule pods"
+		return out
+	}
+	diagnosis := framework.Diagnosis{NodeToStatus: framework.NewDefaultNodeToStatus()}
 	narrowed, status, _ := o.framework.RunPreFilterPlugins(ctx, state, pod)
 	if !status.IsSuccess() {
 		for _, info := range infos {
 			out.Rejected[info.Node().Name] = status.Reasons()
 		}
+		diagnosis.PreFilterMsg = status.Message()
+		diagnosis.NodeToStatus.SetAbsentNodesStatus(status)
+		o.refuse(pod, state, diagnosis, &out)
 		return out
 	}
 	var feasible []fwk.NodeInfo
@@ -179,10 +203,12 @@ func (o *oracle) ask(pod *v1.Pod) answer {
 		name := info.Node().Name
 		if !narrowed.AllNodes() && !narrowed.NodeNames.Has(name) {
 			out.Rejected[name] = []string{fmt.Sprintf("node(s) didn't satisfy plugin(s) [%s]", names.NodeAffinity)}
+			diagnosis.NodeToStatus.SetAbsentNodesStatus(fwk.NewStatus(fwk.UnschedulableAndUnresolvable, out.Rejected[name]...))
 			continue
 		}
-		if refused := o.framework.RunFilterPlugins(ctx, state, pod, info); !refused.IsSuccess() {
+		if refused := o.framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, info); !refused.IsSuccess() {
 			out.Rejected[name] = refused.Reasons()
+			diagnosis.NodeToStatus.Set(name, refused)
 			continue
 		}
 		feasible = append(feasible, info)
@@ -190,37 +216,28 @@ func (o *oracle) ask(pod *v1.Pod) answer {
 	}
 	sort.Strings(out.Feasible)
 	if len(feasible) > 0 {
-		o.score(ctx, state, onContainer(pod), feasible, &out)
+		o.score(ctx, state, pod, feasible, &out)
+	} else {
+		o.refuse(pod, state, diagnosis, &out)
 	}
 	return out
 }
 
-// kube-scheduler's Fit score overlooks requests that the pod itself has (its filter and its balance score count them), as
-// docs/reference/differences.md says; so such a pod is scored with the same requests on its first container.
-func onContainer(pod *v1.Pod) *v1.Pod {
-	if pod.Spec.Resources == nil {
-		return pod
-	}
-	out := pod.DeepCopy()
-	for i := range out.Spec.Containers {
-		zero := v1.ResourceList{v1.ResourceCPU: resource.MustParse("0"), v1.ResourceMemory: resource.MustParse("0")}
-		out.Spec.Containers[i].Resources = v1.ResourceRequirements{Requests: zero}
-	}
-	for i := range out.Spec.InitContainers {
-		out.Spec.InitContainers[i].Resources = out.Spec.Containers[0].Resources
-	}
-	out.Spec.Containers[0].Resources.Requests = pod.Spec.Resources.Requests
-	out.Spec.Resources = nil
-	return out
+func (o *oracle) refuse(pod *v1.Pod, state fwk.CycleState, diagnosis framework.Diagnosis, out *answer) {
+	out.evictions = o.evictions(pod, state, diagnosis.NodeToStatus, o.budgets)
+	diagnosis.PostFilterMsg = out.evictions.message
+	out.message = (&framework.FitError{Pod: pod, NumAllNodes: len(out.Rejected), Diagnosis: diagnosis}).Error()
 }
 
 func (o *oracle) score(ctx context.Context, state fwk.CycleState, pod *v1.Pod, feasible []fwk.NodeInfo, out *answer) {
 	if status := o.framework.RunPreScorePlugins(ctx, state, pod, feasible); !status.IsSuccess() {
-		panic(status.AsError())
+		out.fails = status.Message()
+		return
 	}
 	scores, status := o.framework.RunScorePlugins(ctx, state, pod, feasible)
 	if !status.IsSuccess() {
-		panic(status.AsError())
+		out.fails = status.Message()
+		return
 	}
 	for _, entry := range scores {
 		out.Scores[entry.Name] = entry.TotalScore

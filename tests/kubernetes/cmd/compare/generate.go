@@ -5,6 +5,7 @@ import (
 	"math/rand"
 
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -310,9 +311,16 @@ func (d dice) pod(name string) *v1.Pod {
 	if d.chance(1, 10) {
 		out.Spec.Overhead = v1.ResourceList{v1.ResourceCPU: amount("%dm", d.between(0, 300)), v1.ResourceMemory: resource.MustParse("50Mi")}
 	}
-	if d.chance(1, 12) { // at least what its containers ask for together
+	if d.chance(1, 12) { // at least what its containers ask for together; kube-scheduler may add overhead to it again and again
+		out.Spec.Overhead = nil
 		out.Spec.Resources = &v1.ResourceRequirements{Requests: v1.ResourceList{
 			v1.ResourceCPU: amount("%d", d.between(10, 14)), v1.ResourceMemory: amount("%dGi", d.between(20, 32))}}
+		if d.chance(1, 2) {
+			delete(out.Spec.Resources.Requests, v1.ResourceName(d.pick("cpu", "memory")))
+		}
+		if d.chance(1, 3) {
+			out.Spec.Resources.Limits, out.Spec.Resources.Requests = out.Spec.Resources.Requests, nil
+		}
 	}
 	if d.chance(1, 2) {
 		out.Spec.Affinity = d.affinity()
@@ -347,5 +355,93 @@ func (d dice) settle(pod *v1.Pod, node string) {
 		first := pod.Spec.Containers[0]
 		pod.Status.ContainerStatuses = []v1.ContainerStatus{{Name: first.Name, AllocatedResources: d.requests(1),
 			Resources: &v1.ResourceRequirements{Requests: d.requests(2)}}}
+	}
+}
+
+func (d dice) budgets() (out []*policyv1.PodDisruptionBudget) {
+	for i := d.Intn(3); i > 0; i-- {
+		entry := &policyv1.PodDisruptionBudget{TypeMeta: metav1.TypeMeta{Kind: "PodDisruptionBudget", APIVersion: "policy/v1"},
+			ObjectMeta: meta(d.namespace(), fmt.Sprintf("b%d", i))}
+		entry.Spec.Selector = d.selector()
+		entry.Status.DisruptionsAllowed = int32(d.Intn(3))
+		if d.chance(1, 3) {
+			entry.Status.DisruptedPods = map[string]metav1.Time{fmt.Sprintf("p%d", d.Intn(10)): created}
+		}
+		out = append(out, entry)
+	}
+	return out
+}
+
+// Takes from a pod what no cluster would have: a port or a ReadWriteOncePod claim that another pod on a node has. What
+// kube-scheduler frees by evicting one of them is left to chance.
+func tidy(pod *v1.Pod, taken map[string]bool) {
+	mine := []string{}
+	for _, list := range [][]v1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range list {
+			for _, port := range list[i].Ports {
+				mine = append(mine, fmt.Sprintf("%s:%d", pod.Spec.NodeName, port.HostPort))
+			}
+		}
+	}
+	for _, volume := range pod.Spec.Volumes {
+		if volume.PersistentVolumeClaim != nil {
+			mine = append(mine, pod.Namespace+"/"+volume.PersistentVolumeClaim.ClaimName)
+		}
+	}
+	for _, thing := range mine {
+		if taken[thing] {
+			for _, list := range [][]v1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+				for i := range list {
+					list[i].Ports = nil
+				}
+			}
+			pod.Spec.Volumes = nil
+			return
+		}
+	}
+	for _, thing := range mine {
+		taken[thing] = true
+	}
+}
+
+// What docs/reference/differences.md has about evictions: terminating pods beside hard spreading.
+func soften(pod *v1.Pod) {
+	for i := range pod.Spec.TopologySpreadConstraints {
+		pod.Spec.TopologySpreadConstraints[i].WhenUnsatisfiable = v1.ScheduleAnyway
+		pod.Spec.TopologySpreadConstraints[i].MinDomains = nil
+	}
+}
+
+// An empty selector counts nobody, but for a pod that is nominated.
+func narrow(pod *v1.Pod) {
+	for i := range pod.Spec.TopologySpreadConstraints {
+		selector := pod.Spec.TopologySpreadConstraints[i].LabelSelector
+		if selector != nil && len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
+			selector.MatchLabels = map[string]string{"app": "a"}
+		}
+	}
+}
+
+// A pod on a node, whom others may evict; no two began at the same time, and one has not begun.
+func (d dice) rank(pod *v1.Pod, i int) {
+	pod.Spec.Priority = pointer(int32(d.pickInt(-5, 0, 0, 0, 10, 100)))
+	if i > 0 { // of several that have not begun any may go
+		pod.Status.StartTime = pointer(metav1.Unix(1_700_000_000+int64((i*7)%26), 0))
+	}
+}
+
+// A pod that may evict others.
+func (d dice) aspire(pod *v1.Pod, nodes []*v1.Node) {
+	pod.Spec.Priority = pointer(int32(d.pickInt(0, 5, 50, 1000)))
+	if d.chance(1, 8) {
+		pod.Spec.PreemptionPolicy = pointer(v1.PreemptNever)
+	}
+	if d.chance(1, 6) {
+		pod.Status.NominatedNodeName = nodes[d.Intn(len(nodes))].Name
+		pod.Spec.Affinity, pod.Spec.Volumes = nil, nil // overlooked in a nominated pod where no other pod has such
+	}
+	if d.chance(1, 2) { // more than is free, on most nodes
+		pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: amount("%d", d.between(1, 12))}
+		pod.Spec.Containers[0].Resources.Limits = nil
 	}
 }

@@ -1,6 +1,7 @@
 // Compares Berth with kube-scheduler: random clusters and pods go to kube-scheduler's framework (default profile, every
-// node filtered and scored) and to `berth whatif --scores -o json`, and their feasible nodes, scores and reasons are held
-// against each other. The last line is "N decisions, N differences"; the exit code is 1 when there are any.
+// node filtered and scored) and to `berth whatif --scores -o json`, and their feasible nodes, scores, reasons, messages and
+// victims are held against each other. The last line is "N decisions, N differences"; the exit code is 1 when there are
+// any. With files as arguments, these dumps are compared instead.
 package main
 
 import (
@@ -18,6 +19,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 )
@@ -39,9 +41,11 @@ type cluster struct {
 	replicaSets  []*appsv1.ReplicaSet
 	statefulSets []*appsv1.StatefulSet
 	storage      *storage
+	budgets      []*policyv1.PodDisruptionBudget
 	placed       []*v1.Pod // as the API server has them
 	given        []*v1.Pod // the same, as they were written
-	pending      []*v1.Pod // as they were written
+	pending      []*v1.Pod // as the API server has them
+	wanted       []*v1.Pod // the same, as they were written
 }
 
 func (d dice) workloads(out *cluster) {
@@ -98,27 +102,49 @@ func makeCluster(seed int64) *cluster {
 	}
 	out.storage = d.storage(out.nodes)
 	d.workloads(out)
+	ranked, ending := d.chance(1, 3), d.chance(1, 2)
+	taken := map[string]bool{}
+	if ranked {
+		out.budgets = d.budgets()
+	}
 	for i, count := 0, d.between(0, 25); i < count; i++ {
 		given, stored := d.validPod(fmt.Sprintf("p%d", i), func(pod *v1.Pod) {
+			if ranked {
+				d.rank(pod, i)
+			}
 			if d.chance(1, 2) {
 				d.useVolumes(pod, out.storage)
 			}
 			d.settle(pod, out.nodes[d.Intn(len(out.nodes))].Name)
+			if ranked && !ending {
+				pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = nil, nil
+			}
 		})
+		if ranked {
+			tidy(given, taken)
+			stored = must(admitted(given))
+		}
 		out.given, out.placed = append(out.given, given), append(out.placed, stored)
 	}
 	withVolumes := d.chance(1, 2)
 	for i, count := 0, d.between(3, 10); i < count; i++ {
-		given, _ := d.validPod(fmt.Sprintf("q%02d", i), func(pod *v1.Pod) {
+		given, stored := d.validPod(fmt.Sprintf("q%02d", i), func(pod *v1.Pod) {
 			if withVolumes {
 				d.useVolumes(pod, out.storage)
 			}
+			if ranked {
+				d.aspire(pod, out.nodes)
+				narrow(pod)
+			}
+			if ranked && ending {
+				soften(pod)
+			}
 		})
-		out.pending = append(out.pending, given)
+		out.wanted, out.pending = append(out.wanted, given), append(out.pending, stored)
 	}
 	// Which volume a waiting claim gets is seen by later pods, and either of equals may be taken: so one, and the last.
 	if withVolumes && len(out.storage.waiting) > 0 {
-		given, _ := d.validPod("zlast", func(pod *v1.Pod) {
+		given, stored := d.validPod("zlast", func(pod *v1.Pod) {
 			first := out.storage.waiting[0]
 			for _, claim := range out.storage.waiting {
 				if claim.Namespace == first.Namespace && (claim == first || d.chance(1, 2)) {
@@ -126,7 +152,7 @@ func makeCluster(seed int64) *cluster {
 				}
 			}
 		})
-		out.pending = append(out.pending, given)
+		out.wanted, out.pending = append(out.wanted, given), append(out.pending, stored)
 	}
 	return out
 }
@@ -153,19 +179,21 @@ func (c *cluster) document() []byte {
 	items = appendAll(items, c.storage.drivers)
 	items = appendAll(items, c.storage.capacities)
 	items = appendAll(items, c.storage.attachments)
+	items = appendAll(items, c.budgets)
 	items = appendAll(items, c.given)
-	items = appendAll(items, c.pending)
+	items = appendAll(items, c.wanted)
 	return must(json.Marshal(map[string]any{"kind": "List", "apiVersion": "v1", "items": items}))
 }
 
 type result struct {
 	answer
-	Kind, Namespace, Name, Node string
-	Error                       *string
+	Kind, Namespace, Name, Node, Message string
+	Victims                              []string
+	Error                                *string
 }
 
 func whatif(document []byte) ([]result, error) {
-	command := exec.Command(*berth, "whatif", "-f", "-", "--scores", "-o", "json", "--no-preemption", "--now", "2024-01-01T00:00:00Z")
+	command := exec.Command(*berth, "whatif", "-f", "-", "--scores", "-o", "json", "--now", "2024-01-01T00:00:00Z")
 	command.Stdin = bytes.NewReader(document)
 	var complaints bytes.Buffer
 	command.Stderr = &complaints
@@ -214,7 +242,11 @@ func differences(theirs, ours answer) (out []string) {
 // The pods of one cluster, one after the other; each is placed where Berth put it.
 func compare(seed int64) (asked int, found []string) {
 	world := makeCluster(seed)
-	results, err := whatif(world.document())
+	return compareClusters(world, world.document())
+}
+
+func compareClusters(world *cluster, document []byte) (asked int, found []string) {
+	results, err := whatif(document)
 	if err != nil {
 		return 0, []string{err.Error()}
 	}
@@ -222,21 +254,33 @@ func compare(seed int64) (asked int, found []string) {
 	defer oracle.close()
 	pods := map[string]*v1.Pod{}
 	for _, pod := range world.pending {
-		pods[pod.Namespace+"/"+pod.Name] = must(admitted(pod))
+		pods[pod.Namespace+"/"+pod.Name] = pod
 	}
 	for _, ours := range results {
 		pod := pods[ours.Namespace+"/"+ours.Name]
-		if pod == nil || ours.Error != nil {
-			found = append(found, fmt.Sprintf("%s/%s: an unexpected result, error %v", ours.Namespace, ours.Name, ours.Error))
+		if pod == nil {
+			found = append(found, fmt.Sprintf("%s/%s: an unexpected result", ours.Namespace, ours.Name))
 			continue
 		}
 		asked++
+		if ours.Error != nil && len(pod.Spec.SchedulingGates) > 0 {
+			continue
+		}
 		theirs := oracle.ask(pod)
-		for _, line := range differences(theirs, ours.answer) {
+		if ours.Error != nil || theirs.fails != "" {
+			if ours.Error == nil || theirs.fails == "" {
+				found = append(found, fmt.Sprintf("%s/%s: kube-scheduler fails with %q, berth with %q", ours.Namespace, ours.Name, theirs.fails, textOf(ours.Error)))
+			}
+			continue
+		}
+		for _, line := range append(differences(theirs, ours.answer), refusalDifferences(theirs, ours)...) {
 			found = append(found, fmt.Sprintf("%s/%s: %s", ours.Namespace, ours.Name, line))
 		}
 		if ours.Node != "" {
-			if theirs.Scores[ours.Node] < highest(theirs.Scores) {
+			if victims := theirs.victims[ours.Node]; victims != nil {
+				oracle.evict(victims.Pods, ours.Node, pod)
+			}
+			if theirs.Scores[ours.Node] < highest(theirs.Scores) && pod.Status.NominatedNodeName != ours.Node {
 				found = append(found, fmt.Sprintf("%s/%s: %s is not a best node", ours.Namespace, ours.Name, ours.Node))
 			}
 			oracle.place(pod, ours.Node)
@@ -248,6 +292,24 @@ func compare(seed int64) (asked int, found []string) {
 	return asked, found
 }
 
+func textOf(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
+func refusalDifferences(theirs answer, ours result) []string {
+	if len(theirs.Feasible) > 0 {
+		return nil
+	}
+	out := theirs.evictions.differences(ours)
+	if len(theirs.victims) == 0 && ours.Node == "" && theirs.message != ours.Message {
+		out = append(out, fmt.Sprintf("message: kube-scheduler %q, berth %q", theirs.message, ours.Message))
+	}
+	return out
+}
+
 func highest(scores map[string]int64) (out int64) {
 	for _, score := range scores {
 		out = max(out, score)
@@ -257,6 +319,9 @@ func highest(scores map[string]int64) (out int64) {
 
 func main() {
 	flag.Parse()
+	if flag.NArg() > 0 {
+		os.Exit(compareFiles(flag.Args()))
+	}
 	total, different := 0, 0
 	said := 0
 	for i := int64(0); total < *decisions; i++ {
