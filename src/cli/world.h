@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "cli/supporting.h"
 #include "control/ages.h"
+#include "control/writes.h"
 #include "ledger/ledger.h"
 #include "model/pod.h"
 #include "model/reservation.h"
@@ -82,6 +83,7 @@ private:
     struct Broken {
         bool is_reservation;
         std::string ns, name, error;
+        bool told;  // settle() has said so
     };
     using ReservationPtr = std::shared_ptr<const model::Reservation>;
     struct Entrant;
@@ -90,12 +92,15 @@ private:
     Status put_reservation(model::Reservation reservation);
     std::vector<Entrant> entrants() const;
     void resolve_classes();
+    void forget_broken(std::string_view reservation);
     const sched::Profile& profile_for(const model::PodSpec& spec) const;
     Outcome place_pod(const model::Pod& pod);
     void place(const model::Pod& pod, const sched::Decision& decision, Outcome& outcome);
     void make_room(const model::Pod& pod, const sched::Verdict& verdict, Outcome& outcome);
     Outcome place_reservation(const model::Reservation& reservation);
     void store(model::Reservation reservation);
+    void store(control::Writes writes);
+    void use_up(const ledger::Charges& charges, ledger::Row row);
     void reconcile();
 
     base::Time now_;

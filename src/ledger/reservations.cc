@@ -36,7 +36,8 @@ void Ledger::recompute_charged(ReservationIndex index) {
     file(index);
 }
 
-// A port that a pod holds has left its reservation, so no port has two holders.
+// A port that a pod holds has left its reservation, so no port has two holders. Of one on all addresses the reservation
+// keeps those that the pod did not take.
 void Ledger::recompute_ports(Row row) {
     NodeEntry& node = nodes_[row];
     Ports ports;
@@ -46,7 +47,9 @@ void Ledger::recompute_ports(Row row) {
         ReservationEntry& entry = reservations_[index];
         entry.ports.clear();
         for (const auto& port : entry.spec->ports) {
-            if (std::find(taken.begin(), taken.end(), port) == taken.end()) entry.ports.push_back(port);
+            const bool gone =
+                std::any_of(taken.begin(), taken.end(), [&](const auto& held) { return covers(held, port); });
+            if (!gone) entry.ports.push_back(port);
         }
         ports.add(entry.ports);
     }

@@ -259,6 +259,7 @@ Result<Reservation> read_reservation(JsonView object) {
     if (!out.live() || out.node.empty()) return refusal(out.meta.name, trouble);
     out.fault = trouble;
     out.allocatable.max(out.spec->requests);
+    out.allocatable.erase(kPods);
     return out;
 }
 

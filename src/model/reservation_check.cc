@@ -110,10 +110,13 @@ void check_template(const Reader& pod_spec) {
     check_node_affinity(affinity["nodeAffinity"]);
     check_pod_affinity(affinity["podAffinity"]);
     check_pod_affinity(affinity["podAntiAffinity"]);
-    const Reader tolerations = pod_spec["tolerations"];
-    tolerations.each(check_toleration);
+    check_tolerations(pod_spec["tolerations"]);
     const Reader spread = pod_spec["topologySpreadConstraints"];
     spread.each(check_spread);
+}
+
+void check_tolerations(const Reader& list) {
+    list.each(check_toleration);
 }
 
 void check_taints(const Reader& list) {

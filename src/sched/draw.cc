@@ -52,7 +52,7 @@ int64_t fullness(ReservationIndex index, const Ask& ask, const Ledger& ledger) {
 
 bool holds(ReservationIndex index, const model::HostPort& port, const Ledger& ledger) {
     const auto& ports = ledger.reservation(index).ports;
-    return std::find(ports.begin(), ports.end(), port) != ports.end();
+    return std::any_of(ports.begin(), ports.end(), [&](const auto& held) { return ledger::clash(held, port); });
 }
 
 int64_t wanted_ports(ReservationIndex index, const Ask& ask, const Ledger& ledger) {
