@@ -33,6 +33,11 @@ std::string_view Reader::text() const {
     return text;
 }
 
+std::string Reader::text_or_number() const {
+    if (!is_number()) return std::string(text());
+    return simdjson::minify(*view_);
+}
+
 int64_t Reader::integer(int64_t otherwise) const {
     if (!view_ || view_->is_null()) return otherwise;
     int64_t number = otherwise;

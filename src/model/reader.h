@@ -22,6 +22,8 @@ public:
 
     bool is_number() const { return view_ && view_->is_number(); }
     std::string_view text() const;
+    // A text, or a number as it would be written in one: 0.5 is "0.5".
+    std::string text_or_number() const;
     int64_t integer(int64_t otherwise = 0) const;
     bool flag(bool otherwise = false) const;
 
