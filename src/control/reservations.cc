@@ -186,7 +186,8 @@ std::vector<Event> judge_links(const model::Pod& pod) {
         return events;
     }
     for (const auto key : {model::kReservationAllocated, model::kReservationDraws}) {
-        if (!pod.meta.annotations.has(key)) continue;
+        const std::string* text = pod.meta.annotations.find(key);
+        if (text == nullptr || text->empty()) continue;
         events.push_back({"Pod", pod.meta.ns, pod.meta.name, pod.meta.uid, true, "AnnotationIgnored",
                           fmt::format("annotation \"{}\" means nothing on a pod that is not bound", key)});
     }

@@ -226,9 +226,9 @@ ledger::Charges charges_to(const Few& from, const model::PodSpec& spec, const Le
     return charges;
 }
 
-model::Labels annotations_for(const ledger::Charges& charges, const Ledger& ledger) {
-    model::Labels out;
-    if (charges.empty()) return out;
+namespace {
+
+void add_links(const ledger::Charges& charges, const Ledger& ledger, model::Labels& out) {
     std::vector<model::Draw> draws;
     for (const auto& charge : charges) {
         const auto& meta = ledger.reservation(charge.reservation).object->meta;
@@ -237,6 +237,18 @@ model::Labels annotations_for(const ledger::Charges& charges, const Ledger& ledg
     out.set(model::kReservationAllocated, model::allocated_text({draws.front().name, draws.front().uid}));
     draws.erase(draws.begin());
     if (!draws.empty()) out.set(model::kReservationDraws, model::draws_text(draws));
+}
+
+}  // namespace
+
+model::Labels annotations_for(const ledger::Charges& charges, const model::Pod& pod, const Ledger& ledger) {
+    model::Labels out;
+    if (!charges.empty()) add_links(charges, ledger, out);
+    if (pod.meta.annotations.empty()) return out;
+    // What stands there already means nothing, and must not begin to with the binding, which can only overwrite.
+    for (const auto key : {model::kReservationAllocated, model::kReservationDraws}) {
+        if (pod.meta.annotations.has(key) && !out.has(key)) out.set(key, "");
+    }
     return out;
 }
 
