@@ -105,6 +105,7 @@ Status load(const Flags& flags, World& world) {
         }
     }
     for (const auto& kind : unknown) fmt::print(stderr, "berth: warning: objects of kind \"{}\" are ignored\n", kind);
+    for (const auto& warning : world.warnings()) fmt::print(stderr, "berth: warning: {}\n", warning);
     return {};
 }
 

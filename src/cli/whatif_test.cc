@@ -91,5 +91,33 @@ status: {phase: Available, nodeName: n1, allocatable: {cpu: 4}}
               R"({"name":"unread","phase":"Pending","node":null,"allocatable":{},"allocated":{}}])");
 }
 
+// What would be an event or a condition in a cluster.
+TEST(Whatif, SaysWhatItDoesNotTakeAsWritten) {
+    World world(kNow);
+    const auto objects = read_objects(R"(
+kind: Node
+metadata: {name: n1, annotations: {node.koordinator.sh/reservation: '{"resources":{"cpu":"-1"}}'}}
+status: {allocatable: {cpu: 8, memory: 16Gi, pods: 10}}
+---
+kind: Pod
+metadata: {name: odd, annotations: {scheduling.koordinator.sh/reservation-allocated: '{'}}
+spec: {nodeName: n1, containers: [{name: c}]}
+---
+kind: Reservation
+metadata: {name: both}
+spec:
+  ttl: 1h
+  expires: "2036-01-01T00:00:00Z"
+  owners: [{object: {name: x}}]
+  template: {spec: {containers: [{name: c}]}}
+)");
+    for (const auto& object : *objects) ASSERT_TRUE(world.put(object));
+    ASSERT_EQ(world.warnings().size(), 3u);
+    EXPECT_TRUE(
+        world.warnings()[0].starts_with("Node \"n1\": annotation \"node.koordinator.sh/reservation\": resources.cpu"));
+    EXPECT_TRUE(world.warnings()[1].starts_with("Pod \"default/odd\": annotation"));
+    EXPECT_TRUE(world.warnings()[2].starts_with("Reservation \"both\": spec.ttl and spec.expires"));
+}
+
 }  // namespace
 }  // namespace berth::cli

@@ -8,9 +8,11 @@
 #include "base/json_view.h"
 #include "control/reservations.h"
 #include "model/node.h"
+#include "model/node_reservation.h"
 #include "model/reservation_priority.h"
 #include "model/reservation_status.h"
 #include "sched/cycle.h"
+#include "sched/draw.h"
 #include "sched/volume_plan.h"
 
 namespace berth::cli {
@@ -56,6 +58,7 @@ Result<bool> World::put(const Json& object) {
     const JsonView view = TRY(parser.parse(text));
     if (kind == "Node") {
         auto node = TRY(model::read_node(view));
+        for (const auto& fault : model::view_of(node).faults) warn("Node", name, fault.message);
         ledger_.put(std::make_shared<model::Node>(std::move(node)));
         return true;
     }
@@ -91,8 +94,13 @@ Result<bool> World::put(const Json& object) {
     return put_supporting(kind, view, ledger_);
 }
 
+void World::warn(std::string_view kind, std::string_view name, std::string_view what) {
+    warnings_.push_back(fmt::format("{} \"{}\": {}", kind, name, what));
+}
+
 Status World::put_pod(model::Pod pod) {
     const std::string key = pod.meta.full_name();
+    for (const auto& event : control::judge_links(pod)) warn("Pod", key, event.message);
     const auto [order, fresh] = order_.emplace("pod/" + key, arrivals_);
     if (fresh) ++arrivals_;
     if (pod.meta.uid.empty()) pod.meta.uid = fmt::format("pod-{}", order->second);
@@ -104,6 +112,10 @@ Status World::put_pod(model::Pod pod) {
 
 Status World::put_reservation(model::Reservation reservation) {
     const std::string key = reservation.meta.name;
+    if (!reservation.fault.empty()) warn("Reservation", key, reservation.fault + "; nobody may draw from it");
+    if (reservation.ttl && reservation.expires) {
+        warn("Reservation", key, "spec.ttl and spec.expires are meant to be exclusive; spec.expires decides");
+    }
     const auto [order, fresh] = order_.emplace("reservation/" + key, arrivals_);
     if (fresh) ++arrivals_;
     if (reservation.meta.uid.empty()) reservation.meta.uid = fmt::format("reservation-{}", order->second);
@@ -292,7 +304,7 @@ void World::make_room(const model::Pod& pod, const sched::Verdict& verdict, Outc
     sched::Decision decision = sched::decide_pod(pod, ledger_, profile_for(*pod.spec));
     if (decision.verdict.chosen != found.victims->row) {
         decision.charges.clear();
-        decision.annotations = {};
+        decision.annotations = sched::annotations_for({}, pod, ledger_);
     }
     decision.verdict.chosen = found.victims->row;
     place(pod, decision, outcome);

@@ -63,6 +63,9 @@ public:
 
     std::vector<Outcome> settle();
 
+    // What of the objects is not taken as it is written, one sentence each.
+    const std::vector<std::string>& warnings() const { return warnings_; }
+
     // What the controllers would have written by now; settle() begins with it.
     void prepare();
     // Whom the ask would evict. Nothing changes.
@@ -93,6 +96,7 @@ private:
     std::vector<Entrant> entrants() const;
     void resolve_classes();
     void forget_broken(std::string_view reservation);
+    void warn(std::string_view kind, std::string_view name, std::string_view what);
     const sched::Profile& profile_for(const model::PodSpec& spec) const;
     Outcome place_pod(const model::Pod& pod);
     void place(const model::Pod& pod, const sched::Decision& decision, Outcome& outcome);
@@ -116,6 +120,7 @@ private:
     std::map<std::string, ReservationPtr, std::less<>> reservations_;
     control::Ages ages_;
     std::vector<Broken> broken_;
+    std::vector<std::string> warnings_;
 };
 
 }  // namespace berth::cli
