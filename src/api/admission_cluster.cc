@@ -19,7 +19,7 @@ bool same(const Json* a, const Json* b) {
     return a == nullptr || b == nullptr ? a == b : *a == *b;
 }
 
-bool may_allocate(const Identity& who) {
+bool may_write_status(const Identity& who) {
     return who.in(kSchedulers) || who.in(kControllers);
 }
 
@@ -63,13 +63,16 @@ void give_node_ports(Dice& dice, Taken& taken, JsonObject& spec) {
 }  // namespace
 
 Status guard_allocations(Entry& entry) {
-    if (may_allocate(entry.call.who)) return {};
-    if (is_kind(entry, "scheduling.koordinator.sh", "reservations") && entry.call.subresource == "status") {
+    const Identity& who = entry.call.who;
+    if (who.in(kImporters)) return {};
+    const bool status =
+        is_kind(entry, "scheduling.koordinator.sh", "reservations") && entry.call.subresource == "status";
+    if (status && !may_write_status(who)) {
         return forbidden_entry(
             entry,
             fmt::format("only the scheduler may write a reservation's status, not User \"{}\"", entry.call.who.user));
     }
-    if (!is_kind(entry, "", "pods")) return {};
+    if (!is_kind(entry, "", "pods") || who.in(kSchedulers)) return {};
     for (const auto key : {model::kReservationAllocated, model::kReservationDraws}) {
         const Json* now = base::find(entry.after, {"metadata", "annotations", key});
         const Json* old =

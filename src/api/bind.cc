@@ -53,6 +53,18 @@ Result<Binding> read_binding(const Call& call) {
     return out;
 }
 
+// The link to a reservation is the scheduler's to write, with a binding too.
+Status check_links(const Call& call, const Binding& binding) {
+    if (call.who.in(kSchedulers)) return {};
+    for (const auto key : {model::kReservationAllocated, model::kReservationDraws}) {
+        if (!binding.annotations.contains(key)) continue;
+        return forbidden(fmt::format(
+            "pods \"{}\" is forbidden: only the scheduler may set or change the annotation {}, not User \"{}\"",
+            binding.pod, key, call.who.user));
+    }
+    return {};
+}
+
 Error cannot_bind(const std::string& pod, std::string_view why) {
     return base::conflict(fmt::format("Operation cannot be fulfilled on pods/binding \"{}\": {}", pod, why));
 }
@@ -172,6 +184,7 @@ Result<Draft> compose_binding(Desk& desk, const Binding& binding, const store::R
 void bind_pod(Desk& desk, CallPtr call, Done done) {
     auto binding = read_binding(*call);
     if (!binding) return done(std::move(binding).error());
+    if (auto links = check_links(*call, *binding); !links) return done(std::move(links).error());
     auto pod = std::make_shared<Call>(*call);
     pod->kind = call->table->find("", "v1", "pods");
     pod->subresource = "binding";

@@ -298,6 +298,30 @@ TEST(Front, OnlyTheSchedulerSaysWhatWasAllocated) {
     EXPECT_EQ(t.ask("POST", kPods, marked).code, 403);
     t.peer = {"berth-scheduler", {"berth:schedulers"}};
     EXPECT_EQ(t.ask("POST", kPods, marked).code, 403);  // may not create pods at all
+    t.peer = {"system:controller:berth", {"berth:controllers"}};
+    EXPECT_EQ(t.ask("POST", kPods, marked).code, 403) << "nor may a controller for whoever wrote its template";
+    EXPECT_EQ(
+        t.ask("POST", kPods, R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}})").code,
+        201);
+    t.peer = {"admin", {"system:masters"}};
+    const auto bound = t.ask(
+        "POST", kPods + "/p/binding",
+        R"({"metadata":{"name":"p","annotations":{"scheduling.koordinator.sh/reservation-allocated":"{}"}},"target":{"name":"n1"}})");
+    EXPECT_EQ(bound.code, 403) << bound.text({"message"});
+}
+
+// Objects of another cluster name each other by uid, and are as old as they are.
+TEST(Front, WhatIsBroughtFromElsewhereStaysItself) {
+    TestFront t;
+    const std::string other =
+        R"({"metadata":{"name":"p","uid":"u-1","creationTimestamp":"2020-01-01T00:00:00Z"},"spec":{"containers":[{"name":"c","image":"i"}]}})";
+    t.peer = {"berth:up", {"system:masters", "berth:importers"}};
+    const auto brought = t.ask("POST", kPods, other);
+    EXPECT_EQ(brought.text({"metadata", "uid"}), "u-1");
+    EXPECT_EQ(brought.text({"metadata", "creationTimestamp"}), "2020-01-01T00:00:00Z");
+    t.ask("DELETE", kPods + "/p");
+    t.peer = {"admin", {"system:masters"}};
+    EXPECT_NE(t.ask("POST", kPods, other).text({"metadata", "uid"}), "u-1");
 }
 
 TEST(Front, OthersMayOnlyWhatTheirGroupMay) {

@@ -10,6 +10,7 @@ namespace berth::api {
 inline constexpr std::string_view kMasters = "system:masters";
 inline constexpr std::string_view kSchedulers = "berth:schedulers";
 inline constexpr std::string_view kControllers = "berth:controllers";
+inline constexpr std::string_view kImporters = "berth:importers";  // bring objects that another cluster made
 inline constexpr std::string_view kNodes = "system:nodes";
 inline constexpr std::string_view kAuthenticated = "system:authenticated";
 inline constexpr std::string_view kUnauthenticated = "system:unauthenticated";

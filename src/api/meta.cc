@@ -127,8 +127,10 @@ Status stamp_new(Desk& desk, const Call& call, Json& object) {
     if (meta_text(object, "name").empty() && !meta_text(object, "generateName").empty()) {
         meta["name"] = std::string(meta_text(object, "generateName").substr(0, kMaxGenerated)) + desk.dice.suffix();
     }
-    meta["uid"] = desk.dice.uid();
-    meta["creationTimestamp"] = desk.now_text();
+    // What is brought from elsewhere stays itself: others name it by its uid, and its age decides when it ends.
+    const bool brought = call.who.in(kImporters);
+    if (!brought || meta_text(object, "uid").empty()) meta["uid"] = desk.dice.uid();
+    if (!brought || meta_text(object, "creationTimestamp").empty()) meta["creationTimestamp"] = desk.now_text();
     if (call.kind->generation) meta["generation"] = 1;
     return {};
 }

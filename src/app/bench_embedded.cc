@@ -18,7 +18,7 @@
 namespace berth::app {
 namespace {
 
-const size_t kConnections = getenv("CONNS") ? static_cast<size_t>(atoi(getenv("CONNS"))) : 64;
+constexpr size_t kConnections = 64;
 constexpr std::string_view kPods = "/api/v1/namespaces/default/pods";
 constexpr auto kPatience = std::chrono::seconds(120);
 

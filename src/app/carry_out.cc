@@ -188,6 +188,10 @@ void record(link::Recorder& recorder, const sched::Plan& plan, sched::Outcome ou
     if (const auto* write = std::get_if<sched::WriteReservation>(&plan); write && done) {
         if (write->placed) {
             recorder.normal(reservation(write->name, write->uid), "Scheduled", write->message, now);
+            const auto* ready = model::find_condition(write->status, "Ready");
+            if (ready != nullptr && ready->reason == "Waiting") {
+                recorder.normal(reservation(write->name, write->uid), "Waiting", ready->message, now);
+            }
         } else {
             recorder.warning(reservation(write->name, write->uid), "FailedScheduling", write->message, now);
         }

@@ -99,10 +99,21 @@ Status create_once(Server& server, Convoy& convoy, const Json& object) {
     return {};
 }
 
+// What others need comes first, and a reservation holds its room before its owners come to use it.
+int turn_of(const Json& object) {
+    const auto kind = base::find_string(object, {"kind"});
+    if (kind == "Namespace" || kind == "Node") return 0;
+    if (kind == "Reservation") return 2;
+    return kind == "Pod" ? 3 : 1;
+}
+
 // Nodes of a file are simulated ones.
 Status create_from(const std::string& file, Server& server, link::Server& door) {
+    auto objects = TRY(cli::read_object_file(file));
+    std::stable_sort(objects.begin(), objects.end(),
+                     [](const Json& a, const Json& b) { return turn_of(a) < turn_of(b); });
     Convoy convoy(door);
-    for (auto& object : TRY(cli::read_object_file(file))) {
+    for (auto& object : objects) {
         if (base::find_string(object, {"kind"}) == "Node") {
             base::object_at(object, {"metadata", "annotations"})[control::kSimulatedNode] = "true";
         }
@@ -127,7 +138,7 @@ Result<control::SimulatedNode> node_template(const UpOptions& options) {
 }
 
 Status create_nodes(Server& server, const UpOptions& options) {
-    const auto door = local_link(server, {"berth:up", {std::string(api::kMasters)}});
+    const auto door = local_link(server, {"berth:up", {std::string(api::kMasters), std::string(api::kImporters)}});
     for (const auto* file : {&options.import_file, &options.nodes_file}) {
         if (file->empty()) continue;
         if (auto made = create_from(*file, server, *door); !made) {

@@ -170,6 +170,12 @@ bool ControllersRun::take_answers() {
             awaited = std::max(awaited, reply->revision);
         } else {
             busy.failed = true;
+            // A conflict is decided anew and says nothing; what may not be at all, somebody has to see.
+            if (reply && (reply->code == 403 || reply->code == 422)) {
+                base::log_warning("The server refused a write", {{"controller", reconcilers_[sent.job.first]->name()},
+                                                                 {"resource", sent.resource},
+                                                                 {"answer", reply->body}});
+            }
         }
     });
 }

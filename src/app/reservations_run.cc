@@ -134,7 +134,7 @@ void ReservationsRun::apply(const std::string& kind, const link::FeedEvent& even
 }
 
 void ReservationsRun::put(const model::Pod& pod) {
-    for (const auto& said : control::judge_unbound(pod)) tell(said);
+    for (const auto& said : control::judge_links(pod)) tell(said);
     ledger_.put(pod);
 }
 

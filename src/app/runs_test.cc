@@ -59,6 +59,12 @@ metadata:
    annotations: {scheduling.koordinator.sh/reservation-allocated: '{"name":"held","uid":"r1"}'}}
 spec: {containers: [{name: c}]}
 ---
+kind: Pod
+metadata:
+  {name: garbled, namespace: default, uid: p3,
+   annotations: {scheduling.koordinator.sh/reservation-allocated: '{'}}
+spec: {nodeName: n1, containers: [{name: c}]}
+---
 kind: Reservation
 metadata: {name: held, uid: r1}
 spec:
@@ -82,6 +88,9 @@ spec:
     wait_for(*script, "NodeTooFull held: node n1 holds {cpu: \"1500m\"} more than it has");
     wait_for(*script,
              "AnnotationIgnored marked: annotation \"scheduling.koordinator.sh/reservation-allocated\" means nothing");
+    wait_for(
+        *script,
+        "AnnotationUnreadable garbled: annotation \"scheduling.koordinator.sh/reservation-allocated\": invalid JSON");
     wait_for(*script,
              "Unreadable broken: Reservation \"broken\": spec.template.spec.tolerations[0].operator: must be one of");
     const std::string shown = metrics.text();

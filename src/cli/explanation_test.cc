@@ -140,6 +140,14 @@ TEST(Explain, ABoundPodAndOneThatFits) {
     EXPECT_EQ(none.error().message, "pods \"nobody\" not found in namespace \"default\"");
 }
 
+// Before any server is asked.
+TEST(Reserve, WrongFlagsAreWrongUsage) {
+    EXPECT_EQ(reserve({"r"}), 2) << "nothing to reserve";
+    EXPECT_EQ(reserve({"r", "-r", "cpu=1"}), 2) << "for nobody";
+    EXPECT_EQ(reserve({"r", "-r", "cpu=much", "--owner", "a=b"}), 2);
+    EXPECT_EQ(reserve({"r", "-r", "cpu=1", "--owner", "a=b", "--per-node", "--node", "n1"}), 2);
+}
+
 TEST(Reserve, OnePerNodeOrSeveral) {
     ReserveFlags flags;
     flags.name = "batch";

@@ -135,21 +135,23 @@ Status create(link::Server& server, const std::vector<Json>& objects, const Flag
 Status wait_for_places(link::Server& server, const std::vector<Json>& objects, int timeout_s) {
     std::set<std::string, std::less<>> open;
     for (const auto& object : objects) open.emplace(base::find_string(object, {"metadata", "name"}));
-    std::string trouble;
-    const bool all = until(
-        server, {"scheduling.koordinator.sh", "v1alpha1", "reservations"}, timeout_s, [&](const Json& object, bool) {
-            const auto phase = base::find_string(object, {"status", "phase"});
-            const auto found = open.find(base::find_string(object, {"metadata", "name"}));
-            if (found == open.end()) return false;
-            if (phase == "Pending" || phase.empty()) {
-                trouble = condition_message(object, "Scheduled");
-                return false;
-            }
-            fmt::print("reservation/{} {}{}{}\n", *found, phase, phase == "Available" ? " on " : "",
-                       phase == "Available" ? base::find_string(object, {"status", "nodeName"}) : "");
-            open.erase(found);
-            return open.empty();
-        });
+    std::string trouble, failed;
+    const bool all = until(server, {"scheduling.koordinator.sh", "v1alpha1", "reservations"}, timeout_s,
+                           [&](const Json& object, bool) {
+                               const auto phase = base::find_string(object, {"status", "phase"});
+                               const auto found = open.find(base::find_string(object, {"metadata", "name"}));
+                               if (found == open.end()) return false;
+                               if (phase == "Pending" || phase.empty()) {
+                                   trouble = condition_message(object, "Scheduled");
+                                   return false;
+                               }
+                               const auto node = base::find_string(object, {"status", "nodeName"});
+                               fmt::print("reservation/{} {}{}{}\n", *found, phase, node.empty() ? "" : " on ", node);
+                               if (phase == "Failed") failed = *found + ": " + condition_message(object, "Ready");
+                               open.erase(found);
+                               return open.empty();
+                           });
+    if (!failed.empty()) return base::conflict(fmt::format("reservation {}", failed));
     if (all) return {};
     return Error{Reason::Timeout, fmt::format("{} of {} have no place after {} s{}{}", open.size(), objects.size(),
                                               timeout_s, trouble.empty() ? "" : ": ", trouble)};
@@ -227,11 +229,17 @@ int reserve(std::vector<std::string> words) {
     line.option("--timeout", flags.timeout_s, "seconds to wait").within(1, 86400);
     add_server_flags(line, flags.server);
     if (const auto code = line.parse(std::move(words))) return *code;
-    if (const auto done = run(flags); !done) {
-        fmt::print(stderr, "berth: {}\n", done.error().message);
-        return kFailed;
+    const auto fail = [](const Error& error, int code) {
+        fmt::print(stderr, "berth: {}\n", error.message);
+        return code;
+    };
+    // What the flags themselves say wrong needs no server.
+    if (flags.per_node && !wanted.node.empty()) {
+        return fail(base::bad_request("give --node or --per-node, not both"), kWrongUsage);
     }
-    return kDone;
+    if (const auto objects = reservations_for(wanted, {}); !objects) return fail(objects.error(), kWrongUsage);
+    const auto done = run(flags);
+    return done ? kDone : fail(done.error(), kFailed);
 }
 
 }  // namespace berth::cli

@@ -108,6 +108,7 @@ Status load(const Flags& flags, World& world) {
         const std::string what = kind.empty() ? "without a kind" : fmt::format("of kind \"{}\"", kind);
         fmt::print(stderr, "berth: warning: objects {} are ignored\n", what);
     }
+    for (const auto& warning : world.warnings()) fmt::print(stderr, "berth: warning: {}\n", warning);
     return {};
 }
 

@@ -8,10 +8,12 @@
 #include "base/json_view.h"
 #include "control/reservations.h"
 #include "model/node.h"
+#include "model/node_reservation.h"
 #include "model/reservation_priority.h"
 #include "model/reservation_status.h"
 #include "model/room.h"
 #include "sched/cycle.h"
+#include "sched/draw.h"
 #include "sched/volume_plan.h"
 
 namespace berth::cli {
@@ -91,13 +93,14 @@ Result<bool> World::put(const Json& object) {
     if (name.empty() && !is_pending_kind) return nameless;
     if (kind == "Node") {
         auto node = TRY(model::read_node(view));
+        for (const auto& fault : model::view_of(node).faults) warn("Node", name, fault.message);
         ledger_.put(std::make_shared<model::Node>(std::move(node)));
         return true;
     }
     const auto spoiled = [&](bool is_reservation, const Error& error) {
         const auto ns = base::find_string(object, {"metadata", "namespace"});
-        broken_.push_back(
-            {is_reservation, is_reservation ? "" : std::string(ns.empty() ? "default" : ns), name, error.message});
+        broken_.push_back({is_reservation, is_reservation ? "" : std::string(ns.empty() ? "default" : ns), name,
+                           error.message, false});
     };
     if (name.empty()) {
         spoiled(kind == "Reservation", nameless);
@@ -114,6 +117,7 @@ Result<bool> World::put(const Json& object) {
     }
     if (kind == "Reservation") {
         auto reservation = model::read_reservation(view);
+        forget_broken(name);
         if (reservation) {
             named_classes_[name] = model::named_class(view);
             TRY(put_reservation(std::move(*reservation)));
@@ -129,8 +133,13 @@ Result<bool> World::put(const Json& object) {
     return put_supporting(kind, view, ledger_);
 }
 
+void World::warn(std::string_view kind, std::string_view name, std::string_view what) {
+    warnings_.push_back(fmt::format("{} \"{}\": {}", kind, name, what));
+}
+
 Status World::put_pod(model::Pod pod) {
     const std::string key = pod.meta.full_name();
+    for (const auto& event : control::judge_links(pod)) warn("Pod", key, event.message);
     const auto [order, fresh] = order_.emplace("pod/" + key, arrivals_);
     if (fresh) ++arrivals_;
     if (pod.meta.uid.empty()) pod.meta.uid = fmt::format("pod-{}", order->second);
@@ -142,6 +151,10 @@ Status World::put_pod(model::Pod pod) {
 
 Status World::put_reservation(model::Reservation reservation) {
     const std::string key = reservation.meta.name;
+    if (!reservation.fault.empty()) warn("Reservation", key, reservation.fault + "; nobody may draw from it");
+    if (reservation.ttl && reservation.expires) {
+        warn("Reservation", key, "spec.ttl and spec.expires are meant to be exclusive; spec.expires decides");
+    }
     const auto [order, fresh] = order_.emplace("reservation/" + key, arrivals_);
     if (fresh) ++arrivals_;
     if (reservation.meta.uid.empty()) reservation.meta.uid = fmt::format("reservation-{}", order->second);
@@ -165,6 +178,7 @@ void World::remove(std::string_view kind, std::string_view ns, std::string_view 
         ledger_.remove_pod(pod->second.meta.uid);
         pods_.erase(pod);
     }
+    if (kind == "Reservation") forget_broken(name);
     if (const auto held = reservations_.find(name); kind == "Reservation" && held != reservations_.end()) {
         ledger_.remove_reservation(held->second->meta.uid);
         reservations_.erase(held);
@@ -178,11 +192,28 @@ void World::advance_to(base::Time now) {
 // Owners, success, expiry, lost nodes, waiting: what the controllers would write.
 void World::reconcile() {
     const control::ReservationPass pass{ledger_, now_, base::Instant{now_.nanos}};
-    for (auto& write : control::reconcile_reservations(pass, ages_).statuses) {
+    store(control::reconcile_reservations(pass, ages_));
+}
+
+void World::store(control::Writes writes) {
+    for (auto& write : writes.statuses) {
         model::Reservation next = *reservations_.find(write.target.name)->second;
         static_cast<model::ReservationStatus&>(next) = std::move(write.status);
         store(std::move(next));
     }
+}
+
+// A reservation that its owner has used up ends at once: what is left of it is free for the next decision, and for
+// those that wait on its node first of all.
+void World::use_up(const ledger::Charges& charges, ledger::Row row) {
+    std::vector<ledger::ReservationIndex> used;
+    for (const auto& charge : charges) {
+        if (ledger_.reservation(charge.reservation).once) used.push_back(charge.reservation);
+    }
+    if (used.empty()) return;
+    const control::ReservationPass pass{ledger_, now_, base::Instant{now_.nanos}};
+    store(control::reconcile_these(pass, ages_, used));
+    store(control::reconcile_these(pass, ages_, ledger_.waiting(row)));
 }
 
 std::vector<World::Entrant> World::entrants() const {
@@ -192,7 +223,7 @@ std::vector<World::Entrant> World::entrants() const {
         all.push_back({pod.spec->priority, pod.meta.created, order_.find("pod/" + key)->second, false, key});
     }
     for (const auto& [key, object] : reservations_) {
-        if (object->phase != model::ReservationPhase::Pending) continue;
+        if (object->phase != model::ReservationPhase::Pending || object->meta.deleted) continue;
         all.push_back(
             {object->spec->priority, object->meta.created, order_.find("reservation/" + key)->second, true, key});
     }
@@ -253,7 +284,8 @@ sched::Preemption World::would_preempt(const sched::Ask& ask, const sched::Strik
 std::vector<Outcome> World::settle() {
     prepare();
     std::vector<Outcome> outcomes;
-    for (const auto& broken : broken_) {
+    for (auto& broken : broken_) {
+        if (std::exchange(broken.told, true)) continue;
         Outcome outcome;
         outcome.is_reservation = broken.is_reservation;
         outcome.ns = broken.ns;
@@ -261,7 +293,6 @@ std::vector<Outcome> World::settle() {
         outcome.error = broken.error;
         outcomes.push_back(std::move(outcome));
     }
-    broken_.clear();
     for (const auto& entrant : entrants()) {
         outcomes.push_back(entrant.is_reservation ? place_reservation(*reservations_.find(entrant.key)->second)
                                                   : place_pod(pods_.find(entrant.key)->second));
@@ -303,9 +334,10 @@ void World::place(const model::Pod& pod, const sched::Decision& decision, Outcom
     for (const auto& charge : decision.charges) {
         const std::string& name = ledger_.reservation(charge.reservation).object->meta.name;
         if (outcome.reservation.empty()) outcome.reservation = name;
-        model::Resources amount = charge.amount;
-        amount.erase(model::kPods);
-        outcome.charges[name] = std::move(amount);
+        auto& amounts = outcome.charges[name];
+        charge.amount.for_each([&](model::ResourceId id, int64_t amount) {
+            if (id != model::kPods && amount > 0) amounts.set(id, amount);
+        });
     }
     nominated_.remove(pod.meta.uid);
     ledger_.volumes().assume(sched::volume_steps(sched::ask_for(pod, ledger_), ledger_, row));
@@ -314,6 +346,7 @@ void World::place(const model::Pod& pod, const sched::Decision& decision, Outcom
     for (const auto& [key, value] : decision.annotations) bound.meta.annotations.set(key, value);
     ledger_.put(bound);
     pods_.insert_or_assign(pod.meta.full_name(), std::move(bound));
+    use_up(decision.charges, row);
 }
 
 // Victims are gone for the next decisions, and the pod is where they were.
@@ -342,7 +375,7 @@ void World::make_room(const model::Pod& pod, const sched::Verdict& verdict, Outc
     sched::Decision decision = decide(pod);
     if (decision.verdict.chosen != found.victims->row) {
         decision.charges.clear();
-        decision.annotations = {};
+        decision.annotations = sched::annotations_for({}, pod, ledger_);
     }
     decision.verdict.chosen = found.victims->row;
     place(pod, decision, outcome);
@@ -378,7 +411,15 @@ std::vector<Holding> World::holdings() const {
         out.push_back(
             {name, object->phase, object->node, object->allocatable, object->allocated, object->current_owners});
     }
+    for (const auto& broken : broken_) {
+        if (broken.is_reservation && !reservations_.contains(broken.name)) out.emplace_back().name = broken.name;
+    }
+    std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
     return out;
+}
+
+void World::forget_broken(std::string_view reservation) {
+    std::erase_if(broken_, [&](const Broken& broken) { return broken.is_reservation && broken.name == reservation; });
 }
 
 const model::Pod* World::pod(std::string_view ns, std::string_view name) const {

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "cli/supporting.h"
 #include "control/ages.h"
+#include "control/writes.h"
 #include "ledger/ledger.h"
 #include "model/pod.h"
 #include "model/reservation.h"
@@ -62,6 +63,9 @@ public:
 
     std::vector<Outcome> settle();
 
+    // What of the objects is not taken as it is written, one sentence each.
+    const std::vector<std::string>& warnings() const { return warnings_; }
+
     // What the controllers would have written by now; settle() begins with it.
     void prepare();
     // Where the pod would go: to the node that it is nominated for, if that is open, else to the best. It yields to
@@ -85,6 +89,7 @@ private:
     struct Broken {
         bool is_reservation;
         std::string ns, name, error;
+        bool told;  // settle() has said so
     };
     using ReservationPtr = std::shared_ptr<const model::Reservation>;
     struct Entrant;
@@ -94,12 +99,16 @@ private:
     std::vector<Entrant> entrants() const;
     void see_nominations();
     void resolve_classes();
+    void forget_broken(std::string_view reservation);
+    void warn(std::string_view kind, std::string_view name, std::string_view what);
     const sched::Profile& profile_for(const model::PodSpec& spec) const;
     Outcome place_pod(const model::Pod& pod);
     void place(const model::Pod& pod, const sched::Decision& decision, Outcome& outcome);
     void make_room(const model::Pod& pod, const sched::Verdict& verdict, Outcome& outcome);
     Outcome place_reservation(const model::Reservation& reservation);
     void store(model::Reservation reservation);
+    void store(control::Writes writes);
+    void use_up(const ledger::Charges& charges, ledger::Row row);
     void reconcile();
 
     base::Time now_;
@@ -116,6 +125,7 @@ private:
     std::map<std::string, ReservationPtr, std::less<>> reservations_;
     control::Ages ages_;
     std::vector<Broken> broken_;
+    std::vector<std::string> warnings_;
 };
 
 }  // namespace berth::cli

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "model/allocated.h"
 #include "model/node_reservation.h"
 #include "model/reservation_status.h"
 #include "model/times.h"
@@ -139,6 +140,18 @@ private:
     std::vector<Event> events_;
 };
 
+void judge(const ReservationPass& pass, Ages& ages, const std::vector<ReservationIndex>& these, Writes& out) {
+    for (const ReservationIndex index : these) {
+        Life life(pass, index);
+        if (life.is_over(ages)) {
+            out.deletions.push_back(life.target());
+        } else {
+            life.live_on(ages);
+            life.report(out);
+        }
+    }
+}
+
 }  // namespace
 
 Writes reconcile_reservations(const ReservationPass& pass, Ages& ages) {
@@ -149,24 +162,32 @@ Writes reconcile_reservations(const ReservationPass& pass, Ages& ages) {
     });
     Writes out;
     ages.begin(pass.wall, pass.now);
-    for (const ReservationIndex index : all) {
-        Life life(pass, index);
-        if (life.is_over(ages)) {
-            out.deletions.push_back(life.target());
-        } else {
-            life.live_on(ages);
-            life.report(out);
-        }
-    }
+    judge(pass, ages, all, out);
     ages.end();
     return out;
 }
 
-std::vector<Event> judge_unbound(const model::Pod& pod) {
+Writes reconcile_these(const ReservationPass& pass, Ages& ages, const std::vector<ReservationIndex>& these) {
+    Writes out;
+    ages.begin(pass.wall, pass.now);
+    judge(pass, ages, these, out);
+    return out;
+}
+
+std::vector<Event> judge_links(const model::Pod& pod) {
     std::vector<Event> events;
-    if (!pod.node.empty()) return events;
+    if (!pod.node.empty()) {
+        const auto links = model::read_links(pod.meta.annotations);
+        if (!links && !pod.terminal()) {
+            events.push_back({"Pod", pod.meta.ns, pod.meta.name, pod.meta.uid, true, "AnnotationUnreadable",
+                              fmt::format("{}; until it can be read nobody may draw from reservations on node {}",
+                                          links.error().message, pod.node)});
+        }
+        return events;
+    }
     for (const auto key : {model::kReservationAllocated, model::kReservationDraws}) {
-        if (!pod.meta.annotations.has(key)) continue;
+        const std::string* text = pod.meta.annotations.find(key);
+        if (text == nullptr || text->empty()) continue;
         events.push_back({"Pod", pod.meta.ns, pod.meta.name, pod.meta.uid, true, "AnnotationIgnored",
                           fmt::format("annotation \"{}\" means nothing on a pod that is not bound", key)});
     }

@@ -421,10 +421,11 @@ PodIndex Ledger::enter(const model::Pod& pod, Row row, std::unique_ptr<Linked> l
 
 void Ledger::put(const model::Pod& pod) {
     const PodIndex known = find_pod(pod.meta.uid);
-    if (pod.terminal() || pod.node.empty()) {
-        if (pod.terminal() && known != kNone) free_pod(known);
-        return;
+    if (pod.terminal()) {
+        if (known != kNone) free_pod(known);
+        return put_ended(pod);
     }
+    if (pod.node.empty()) return;
     if (known != kNone) {
         PodEntry& entry = pods_[known];
         if (node_of(known) == pod.node && (entry.spec == pod.spec || *entry.spec == *pod.spec)) {
@@ -462,6 +463,7 @@ void Ledger::free_pod(PodIndex index) {
 }
 
 void Ledger::remove_pod(std::string_view uid) {
+    ended_.remove(uid);
     const PodIndex index = find_pod(uid);
     if (index != kNone) free_pod(index);
 }

@@ -13,6 +13,7 @@
 #include "base/string_map.h"
 #include "ledger/budgets.h"
 #include "ledger/changes.h"
+#include "ledger/ended_owners.h"
 #include "ledger/ids.h"
 #include "ledger/images.h"
 #include "ledger/owner_index.h"
@@ -300,6 +301,8 @@ private:
     void relink(const std::string& uid);
     void see_links(PodIndex index, const model::Pod& pod);
     void spend(PodIndex index);
+    void put_ended(const model::Pod& pod);
+    bool was_used(ReservationIndex index) const;
     // Terms: see near.cc
     void count_near(PodIndex index);
     void uncount_near(PodIndex index);
@@ -336,7 +339,8 @@ private:
     base::StringMap<ReservationIndex> reservation_by_uid_;
     OwnerIndex owner_index_;
     base::StringMap<absl::InlinedVector<PodIndex, 2>> linked_;  // by the uid of a reservation they name, written out
-    base::StringMap<std::vector<ReservationIndex>> stranded_;   // live ones, by the name of their unknown node
+    EndedOwners ended_;
+    base::StringMap<std::vector<ReservationIndex>> stranded_;  // live ones, by the name of their unknown node
 };
 
 }  // namespace berth::ledger

@@ -4,9 +4,18 @@
 
 namespace berth::ledger {
 
+namespace {
+
+constexpr std::string_view kAny = "0.0.0.0";
+
+}  // namespace
+
+bool covers(const model::HostPort& taken, const model::HostPort& port) {
+    return taken.port == port.port && taken.protocol == port.protocol && (taken.ip == port.ip || taken.ip == kAny);
+}
+
 bool clash(const model::HostPort& a, const model::HostPort& b) {
-    static constexpr std::string_view kAny = "0.0.0.0";
-    return a.port == b.port && a.protocol == b.protocol && (a.ip == b.ip || a.ip == kAny || b.ip == kAny);
+    return covers(a, b) || covers(b, a);
 }
 
 void Ports::add(const std::vector<model::HostPort>& ports) {

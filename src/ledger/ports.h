@@ -9,6 +9,8 @@ namespace berth::ledger {
 // Whether two host ports cannot be held on one node: same port and protocol, and equal addresses or one of them
 // 0.0.0.0.
 bool clash(const model::HostPort& a, const model::HostPort& b);
+// Whether who holds `taken` has the whole of `port`, e.g. 0.0.0.0:80 has 127.0.0.1:80.
+bool covers(const model::HostPort& taken, const model::HostPort& port);
 
 // The host ports held on one node, with multiplicity (others may have placed pods that clash).
 class Ports {

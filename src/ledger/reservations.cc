@@ -36,7 +36,8 @@ void Ledger::recompute_charged(ReservationIndex index) {
     file(index);
 }
 
-// A port that a pod holds has left its reservation, so no port has two holders.
+// A port that a pod holds has left its reservation, so no port has two holders. Of one on all addresses the reservation
+// keeps those that the pod did not take.
 void Ledger::recompute_ports(Row row) {
     NodeEntry& node = nodes_[row];
     Ports ports;
@@ -46,7 +47,9 @@ void Ledger::recompute_ports(Row row) {
         ReservationEntry& entry = reservations_[index];
         entry.ports.clear();
         for (const auto& port : entry.spec->ports) {
-            if (std::find(taken.begin(), taken.end(), port) == taken.end()) entry.ports.push_back(port);
+            const bool gone =
+                std::any_of(taken.begin(), taken.end(), [&](const auto& held) { return covers(held, port); });
+            if (!gone) entry.ports.push_back(port);
         }
         ports.add(entry.ports);
     }
@@ -258,14 +261,31 @@ void Ledger::spend(PodIndex index) {
     for (const ReservationIndex reservation : used_up) refresh(reservation);
 }
 
+void Ledger::put_ended(const model::Pod& pod) {
+    const auto links = model::read_links(pod.meta.annotations);
+    if (!links || links->empty() || pod.node.empty()) return;
+    ended_.put(pod, *links);
+    const auto used = [&](const std::string& uid) {
+        if (const ReservationIndex index = find_reservation(uid); index != kNone) refresh(index);
+    };
+    if (links->allocated) used(links->allocated->uid);
+    for (const auto& draw : links->draws) used(draw.uid);
+}
+
 // ---- their states
+
+// Whether an owner has been bound, and not only assumed.
+bool Ledger::was_used(ReservationIndex index) const {
+    const ReservationEntry& entry = reservations_[index];
+    return std::any_of(entry.owners.begin(), entry.owners.end(),
+                       [&](PodIndex owner) { return !pods_[owner].assumed; }) ||
+           ended_.had(*entry.object, entry.node);
+}
 
 // Brings the hold in line with what is known of the reservation.
 void Ledger::refresh(ReservationIndex index) {
     ReservationEntry& entry = reservations_[index];
-    const bool used =
-        std::any_of(entry.owners.begin(), entry.owners.end(), [&](PodIndex owner) { return !pods_[owner].assumed; });
-    entry.spent = entry.spent || (entry.live && entry.once && used);
+    entry.spent = entry.spent || (entry.live && entry.once && was_used(index));
     const bool live = entry.placed && !entry.finished && !model::is_final(entry.object->phase);
     const Row row = live ? row_of(entry.node) : kNoRow;
     strand(index, live && row == kNoRow);
@@ -284,9 +304,7 @@ void Ledger::refresh(ReservationIndex index) {
         relink(uid);
     }
     file(index);
-    const bool used_now =
-        std::any_of(entry.owners.begin(), entry.owners.end(), [&](PodIndex owner) { return !pods_[owner].assumed; });
-    if (entry.once && used_now) refresh(index);
+    if (entry.live && entry.once && !entry.spent && was_used(index)) refresh(index);
 }
 
 // Remembers, or forgets, that it waits for its node to appear. It holds its claims meanwhile.

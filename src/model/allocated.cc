@@ -24,12 +24,12 @@ std::string required_text(const Reader& from, std::string_view key) {
 Result<Links> read_links(const Labels& annotations) {
     Links links;
     if (annotations.empty()) return links;
-    if (const std::string* text = annotations.find(kReservationAllocated)) {
+    if (const std::string* text = annotations.find(kReservationAllocated); text && !text->empty()) {
         TRY(read_annotation(kReservationAllocated, *text, [&](const Reader& root) {
             links.allocated = {std::string(root["name"].text()), required_text(root, "uid")};
         }));
     }
-    if (const std::string* text = annotations.find(kReservationDraws)) {
+    if (const std::string* text = annotations.find(kReservationDraws); text && !text->empty()) {
         TRY(read_annotation(kReservationDraws, *text, [&](const Reader& root) {
             root.each([&](const Reader& item) {
                 links.draws.push_back({std::string(item["name"].text()), required_text(item, "uid"),

@@ -33,7 +33,8 @@ struct Links {
     bool operator==(const Links&) const = default;
 };
 
-// Both annotations of a bound pod; one that cannot be understood gives an Error that quotes the key.
+// Both annotations of a bound pod; an empty one is none. One that cannot be understood gives an Error that quotes the
+// key.
 Result<Links> read_links(const Labels& annotations);
 std::string allocated_text(const Allocated& link);
 std::string draws_text(const std::vector<Draw>& draws);

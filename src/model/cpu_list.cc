@@ -9,11 +9,13 @@
 namespace berth::model {
 namespace {
 
+// One that no machine has is the first of those.
 std::optional<int32_t> cpu_id(std::string_view text) {
     int32_t id = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
-    if (error != std::errc() || end != text.data() + text.size() || id < 0 || id > kMaxCpuId) return std::nullopt;
-    return id;
+    const bool vast = error == std::errc::result_out_of_range && !text.starts_with('-');
+    if ((error != std::errc() && !vast) || end != text.data() + text.size() || id < 0) return std::nullopt;
+    return vast ? kMaxCpuId + 1 : std::min(id, kMaxCpuId + 1);
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -22,14 +24,14 @@ std::string_view trimmed(std::string_view text) {
     return text;
 }
 
-// "5" or "2-4"
+// "5" or "2-4". False: not all of it is a CPU id.
 bool read_part(std::string_view part, CpuIds& out) {
     const size_t dash = part.find('-');
     const auto first = cpu_id(part.substr(0, dash));
     const auto last = dash == std::string_view::npos ? first : cpu_id(part.substr(dash + 1));
     if (!first || !last || *last < *first) return false;
-    for (int32_t id = *first; id <= *last; ++id) out.push_back(id);
-    return true;
+    for (int32_t id = *first; id <= std::min(*last, kMaxCpuId); ++id) out.push_back(id);
+    return *last <= kMaxCpuId;
 }
 
 }  // namespace

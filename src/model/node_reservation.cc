@@ -149,10 +149,7 @@ NodeReservation last_valid(const Node& node, const Resources& machine) {
 
 Resources NodeReservation::taken() const {
     if (cpus_only) return {};
-    Resources out;
-    amounts.for_each([&](ResourceId id, int64_t amount) {
-        if (!resource_name(id).starts_with(kBatch)) out.set(id, amount);
-    });
+    Resources out = amounts;
     if (cpus) out.set(kCpu, static_cast<int64_t>(cpus->size()) * kMilliPerCore);
     return out;
 }
@@ -170,7 +167,8 @@ NodeView view_of(const Node& node) {
     view.faults = std::move(reading.faults());
     view.applied = text_of(view.reservation);
     view.reservation.taken().for_each([&](ResourceId id, int64_t amount) {
-        if (!node.allocatable.has(id)) return;
+        // The manager has taken batch amounts off what the node reports.
+        if (!node.allocatable.has(id) || resource_name(id).starts_with(kBatch)) return;
         const int64_t has = std::max<int64_t>(0, node.allocatable.get(id));
         const int64_t held = std::min(has, id == kCpu ? whole_cores(amount) : amount);
         view.held.set(id, held);

@@ -81,6 +81,8 @@ TEST(NodeReservation, WhatCanBeReadCountsAndNeverLessThanBefore) {
     EXPECT_EQ(whole.faults.size(), 1u);
     const auto unknown = view_of(sixteen(R"({"reservedCPUs":"0,99"})"));
     EXPECT_EQ(unknown.held.get(kCpu), 1000) << "ids that the node does not have are not counted";
+    const auto vast = view_of(sixteen(R"({"reservedCPUs":"0-4294967295"})"));
+    EXPECT_EQ(vast.allocatable.get(kCpu), 0) << "more than the machine is the whole machine";
     const auto policy = view_of(sixteen(R"({"resources":{"cpu":"2"},"applyPolicy":"Whatever"})"));
     EXPECT_EQ(policy.held.get(kCpu), 2000);
 }
@@ -104,8 +106,10 @@ TEST(CpuList, PrintsWhatItReads) {
     std::string fault;
     EXPECT_EQ(cpu_list_text(read_cpu_list("8,0-3,2", fault)), "0-3,8");
     EXPECT_TRUE(fault.empty());
-    EXPECT_TRUE(read_cpu_list("0-4294967295", fault).empty());
+    EXPECT_EQ(cpu_list_text(read_cpu_list("0-4294967295", fault)), "0-8191") << "what can be read of it";
     EXPECT_FALSE(fault.empty());
+    EXPECT_TRUE(read_cpu_list("99999999999", fault).empty());
+    EXPECT_TRUE(read_cpu_list("-1", fault).empty());
 }
 
 }  // namespace

@@ -146,9 +146,7 @@ void replace_by_pod_level(const Reader& spec, const Resources& overhead, Demand&
 Resources read_resource_list(const Reader& list) {
     Resources amounts;
     list.entries([&](std::string_view name, const Reader& value) {
-        std::string number;
-        if (value.is_number()) number = value.number();
-        const auto quantity = Quantity::parse(number.empty() ? value.text() : std::string_view(number));
+        const auto quantity = Quantity::parse(value.text_or_number());
         if (!quantity) return value.wrong(quantity.error().message);
         if (quantity->is_negative())
             return value.wrong(fmt::format("must not be negative, but is {}", quantity->text()));

@@ -49,15 +49,15 @@ std::string_view Reader::text() const {
     return text;
 }
 
-std::string Reader::number() const {
+std::string Reader::text_or_number() const {
+    if (!is_number()) return std::string(text());
     int64_t whole = 0;
     uint64_t large = 0;
     double fraction = 0;
     if (view_->get(whole) == simdjson::SUCCESS) return fmt::format("{}", whole);
     if (view_->get(large) == simdjson::SUCCESS) return fmt::format("{}", large);
-    if (view_->get(fraction) == simdjson::SUCCESS) return fmt::format("{}", fraction);
-    wrong("must be a number");
-    return "0";
+    if (view_->get(fraction) != simdjson::SUCCESS) wrong("must be a number");
+    return fmt::format("{}", fraction);
 }
 
 int64_t Reader::integer(int64_t otherwise) const {

@@ -23,8 +23,8 @@ public:
 
     bool is_number() const { return view_ && view_->is_number(); }
     std::string_view text() const;
-    // A number as it was written, or nearly: 0.5, 1e+09.
-    std::string number() const;
+    // A text, or a number nearly as it was written: 0.5, 1e+09.
+    std::string text_or_number() const;
     int64_t integer(int64_t otherwise = 0) const;
     bool flag(bool otherwise = false) const;
 

@@ -195,7 +195,9 @@ std::shared_ptr<const PodSpec> read_template(const Reader& from, const Reader& o
     auto out =
         read_pod_spec(spec, spec["no status"], meta.name, std::string(ns.empty() ? "default" : ns), std::move(labels));
     check_template(spec);
-    out.priority = static_cast<int32_t>(priority.integer(labelled));
+    const int64_t number = priority.integer(labelled);
+    if (number != static_cast<int32_t>(number)) priority.wrong(fmt::format("must have 32 bits, but is {}", number));
+    out.priority = static_cast<int32_t>(number);
     out.never_preempts = true;
     return std::make_shared<PodSpec>(std::move(out));
 }
@@ -259,6 +261,7 @@ Result<Reservation> read_reservation(JsonView object) {
     if (!out.live() || out.node.empty()) return refusal(out.meta.name, trouble);
     out.fault = trouble;
     out.allocatable.max(out.spec->requests);
+    out.allocatable.erase(kPods);
     return out;
 }
 

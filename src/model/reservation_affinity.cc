@@ -5,6 +5,7 @@
 #include "model/annotation.h"
 #include "model/read_selectors.h"
 #include "model/reservation.h"
+#include "model/reservation_check.h"
 
 namespace berth::model {
 namespace {
@@ -25,6 +26,7 @@ Result<ReservationAffinity> read_affinity(std::string_view text) {
         out.selector = read_labels(root["reservationSelector"]);
         out.name = root["name"].text();
         out.tolerations = read_tolerations(root["tolerations"]);
+        check_tolerations(root["tolerations"]);
     }));
     return out;
 }

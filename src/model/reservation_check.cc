@@ -1,11 +1,13 @@
 #include "model/reservation_check.h"
 
+#include <arpa/inet.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <vector>
 
 #include "model/names.h"
+#include "model/quantity.h"
 #include "model/read_selectors.h"
 #include "model/reader.h"
 
@@ -102,18 +104,67 @@ void check_toleration(const Reader& from) {
     if (const Reader effect = from["effect"]; !effect.text().empty()) check_word(effect, effects());
 }
 
+bool is_address(std::string_view text) {
+    in6_addr bytes;
+    const std::string ended(text);
+    return inet_pton(AF_INET, ended.c_str(), &bytes) == 1 || inet_pton(AF_INET6, ended.c_str(), &bytes) == 1;
+}
+
+void check_port(const Reader& port) {
+    if (const Reader protocol = port["protocol"]; !protocol.text().empty()) {
+        check_word(protocol, {"SCTP", "TCP", "UDP"});
+    }
+    if (const Reader ip = port["hostIP"]; !ip.text().empty() && !is_address(ip.text())) {
+        ip.wrong(fmt::format("must be an IP address, but is \"{}\"", ip.text()));
+    }
+}
+
+// Those of extended resources are whole numbers.
+void check_amount(const Reader& amounts, std::string_view name, const Reader& value) {
+    if (const auto fault = qualified_name_fault(name)) amounts.wrong(fmt::format("name \"{}\": {}", name, *fault));
+    if (name.find('/') == std::string_view::npos) return;
+    const std::string text = value.text_or_number();
+    const auto amount = Quantity::parse(text);
+    if (amount && amount->milli() % 1000 != 0) value.wrong(fmt::format("must be an integer, but is {}", text));
+}
+
+void check_container(const Reader& container) {
+    const Reader ports = container["ports"];
+    ports.each(check_port);
+    const Reader resources = container["resources"];
+    for (const auto* key : {"requests", "limits"}) {
+        const Reader amounts = resources[key];
+        amounts.entries([&](std::string_view name, const Reader& value) { check_amount(amounts, name, value); });
+    }
+}
+
+void check_volume(const Reader& volume) {
+    const Reader claim = volume["persistentVolumeClaim"];
+    if (!claim.present()) return;
+    if (const Reader name = claim["claimName"]; name.text().empty()) name.wrong("is required");
+}
+
 }  // namespace
 
 void check_template(const Reader& pod_spec) {
+    for (const auto* key : {"containers", "initContainers"}) {
+        const Reader containers = pod_spec[key];
+        containers.each(check_container);
+    }
+    const Reader volumes = pod_spec["volumes"];
+    volumes.each(check_volume);
     check_node_selector(pod_spec["nodeSelector"]);
     const Reader affinity = pod_spec["affinity"];
     check_node_affinity(affinity["nodeAffinity"]);
     check_pod_affinity(affinity["podAffinity"]);
     check_pod_affinity(affinity["podAntiAffinity"]);
-    const Reader tolerations = pod_spec["tolerations"];
-    tolerations.each(check_toleration);
+    check_tolerations(pod_spec["tolerations"]);
     const Reader spread = pod_spec["topologySpreadConstraints"];
     spread.each(check_spread);
+}
+
+void check_tolerations(const Reader& list) {
+    list.each(check_toleration);
 }
 
 void check_taints(const Reader& list) {

@@ -102,6 +102,13 @@ TEST(Reservation, ABrokenTemplateNamesTheField) {
     const struct {
         std::string_view part, value, field;
     } cases[] = {
+        {"containers", R"([{"ports":[{"hostPort":80,"protocol":"ICMP"}]}])", "containers[0].ports[0].protocol"},
+        {"containers", R"([{"ports":[{"hostPort":80,"hostIP":"300.1.1.1"}]}])", "containers[0].ports[0].hostIP"},
+        {"containers", R"([{"resources":{"requests":{"a b":"1"}}}])", "containers[0].resources.requests"},
+        {"containers", R"([{"resources":{"requests":{"x.io/gpu":"500m"}}}])",
+         "containers[0].resources.requests.x.io/gpu"},
+        {"volumes", R"([{"name":"v","persistentVolumeClaim":{}}])", "volumes[0].persistentVolumeClaim.claimName"},
+        {"priority", "99999999999", "priority"},
         {"nodeSelector", R"({"a b":"c"})", "nodeSelector"},
         {"nodeSelector", R"({"a":"b c"})", "nodeSelector.a"},
         {"tolerations", R"([{"key":"a","operator":"Near"}])", "tolerations[0].operator"},

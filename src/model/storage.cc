@@ -32,8 +32,7 @@ AccessModes read_modes(const Reader& list) {
 
 std::optional<Quantity> read_quantity(const Reader& field) {
     if (!field.present()) return std::nullopt;
-    auto parsed =
-        field.is_number() ? Result<Quantity>(Quantity::from_value(field.integer())) : Quantity::parse(field.text());
+    auto parsed = Quantity::parse(field.text_or_number());
     if (parsed) return *parsed;
     field.wrong(parsed.error().message);
     return std::nullopt;

@@ -109,6 +109,38 @@ TEST_F(ClaimingTest, AClaimOfABoundPodStays) {
     EXPECT_EQ(told(), Lines{}) << "it was used, also when its pod is gone";
 }
 
+// After a restart, that is all there is to see of it.
+TEST_F(ClaimingTest, AClaimOfAPodThatHasEndedStays) {
+    model::Pod& pod = make("w1", 4000, 0);
+    pod.node = "n1";
+    pod.phase = model::PodPhase::Succeeded;
+    pod.meta.annotations.set(model::kReservationAllocated, model::allocated_text({"r", "r"}));
+    for (const bool pod_first : {true, false}) {
+        if (pod_first) put(pod);
+        reserve({{"default", "w1", "w1"}});
+        if (!pod_first) put(pod);
+        step();
+        EXPECT_EQ(told(), Lines{});
+        EXPECT_EQ(used("n1"), 4000) << "held until Succeeded is stored";
+        scheduler_.remove_reservation("r", now_);
+        gone("w1");
+    }
+}
+
+// A Binding can only overwrite, and what it leaves on a bound pod would count.
+TEST_F(ClaimingTest, LinksThatStoodThereBeforeAreEmptied) {
+    model::Pod& pod = make("stranger", 0, 0);
+    pod.meta.annotations.set(model::kReservationAllocated, model::allocated_text({"r", "r"}));
+    pod.meta.annotations.set(model::kReservationDraws, "[");
+    put(pod);
+    step();
+    ASSERT_EQ(plans_.size(), 1u);
+    const auto& bind = std::get<BindPod>(plans_.front());
+    const model::Labels written(bind.annotations);
+    ASSERT_TRUE(written.has(model::kReservationAllocated) && written.has(model::kReservationDraws));
+    EXPECT_TRUE(model::read_links(written)->empty());
+}
+
 TEST_F(ClaimingTest, ThePodsEndReleasesTheClaim) {
     pending("w1", 4000, 0);
     step();

@@ -85,7 +85,7 @@ Decision decided(const Ask& ask, const Ledger& ledger, Verdict verdict) {
     const Row chosen = decision.verdict.chosen;
     if (chosen == ledger::kNoRow) return decision;
     decision.charges = charges_on(ask, ledger, chosen);
-    decision.annotations = annotations_for(decision.charges, ledger);
+    decision.annotations = annotations_for(decision.charges, *ask.pod, ledger);
     for (const auto& charge : decision.charges) {
         if (ledger.reservation(charge.reservation).once) {
             decision.spent.push_back(charge.reservation);

@@ -10,7 +10,9 @@
 namespace berth::sched {
 namespace {
 
-constexpr int64_t kWhole = 1'000'000;  // shares are counted in millionths
+constexpr int64_t kWhole = 1'000'000;  // shares are compared in millionths
+// and added up finer than that, so that 2/3 and 1/3 make a whole.
+constexpr int64_t kFine = 1'000'000;
 
 // Amounts a pod asks for, without its slot.
 template <class F>
@@ -21,8 +23,12 @@ void each_amount(const model::Resources& resources, F f) {
 }
 
 int64_t share_of(int64_t part, int64_t whole) {
-    if (part >= whole) return kWhole;
-    return static_cast<int64_t>(static_cast<int128>(part) * kWhole / whole);
+    if (part >= whole) return kWhole * kFine;
+    return static_cast<int64_t>(static_cast<int128>(part) * kWhole * kFine / whole);
+}
+
+int64_t mean_of(int64_t shares, int64_t count) {
+    return (shares / count + kFine / 2) / kFine;
 }
 
 // The mean over the requested resources of the part that `remaining(id)` supplies.
@@ -34,7 +40,7 @@ int64_t supplied(const Ask& ask, F remaining) {
         sum += share_of(remaining(id), amount);
         ++count;
     });
-    return count == 0 ? kWhole : sum / count;
+    return count == 0 ? kWhole : mean_of(sum, count);
 }
 
 // The mean over its resources of min(1, (charged + request) / allocatable).
@@ -44,15 +50,15 @@ int64_t fullness(ReservationIndex index, const Ask& ask, const Ledger& ledger) {
     int64_t count = 0;
     each_amount(entry.allocatable, [&](model::ResourceId id, int64_t amount) {
         const auto after = static_cast<int128>(entry.charged.get(id)) + ask.spec->requests.get(id);
-        sum += after >= amount ? kWhole : share_of(static_cast<int64_t>(after), amount);
+        sum += share_of(after >= amount ? amount : static_cast<int64_t>(after), amount);
         ++count;
     });
-    return count == 0 ? 0 : sum / count;
+    return count == 0 ? 0 : mean_of(sum, count);
 }
 
 bool holds(ReservationIndex index, const model::HostPort& port, const Ledger& ledger) {
     const auto& ports = ledger.reservation(index).ports;
-    return std::find(ports.begin(), ports.end(), port) != ports.end();
+    return std::any_of(ports.begin(), ports.end(), [&](const auto& held) { return ledger::clash(held, port); });
 }
 
 int64_t wanted_ports(ReservationIndex index, const Ask& ask, const Ledger& ledger) {
@@ -226,9 +232,9 @@ ledger::Charges charges_to(const Few& from, const model::PodSpec& spec, const Le
     return charges;
 }
 
-model::Labels annotations_for(const ledger::Charges& charges, const Ledger& ledger) {
-    model::Labels out;
-    if (charges.empty()) return out;
+namespace {
+
+void add_links(const ledger::Charges& charges, const Ledger& ledger, model::Labels& out) {
     std::vector<model::Draw> draws;
     for (const auto& charge : charges) {
         const auto& meta = ledger.reservation(charge.reservation).object->meta;
@@ -237,6 +243,18 @@ model::Labels annotations_for(const ledger::Charges& charges, const Ledger& ledg
     out.set(model::kReservationAllocated, model::allocated_text({draws.front().name, draws.front().uid}));
     draws.erase(draws.begin());
     if (!draws.empty()) out.set(model::kReservationDraws, model::draws_text(draws));
+}
+
+}  // namespace
+
+model::Labels annotations_for(const ledger::Charges& charges, const model::Pod& pod, const Ledger& ledger) {
+    model::Labels out;
+    if (!charges.empty()) add_links(charges, ledger, out);
+    if (pod.meta.annotations.empty()) return out;
+    // What stands there already means nothing, and must not begin to with the binding, which can only overwrite.
+    for (const auto key : {model::kReservationAllocated, model::kReservationDraws}) {
+        if (pod.meta.annotations.has(key) && !out.has(key)) out.set(key, "");
+    }
     return out;
 }
 

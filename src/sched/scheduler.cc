@@ -54,7 +54,10 @@ void Scheduler::remove_node(std::string_view name, base::Instant now) {
 
 void Scheduler::put(model::Pod pod, base::Instant now) {
     const std::string uid = pod.meta.uid;
-    if (pod.terminal()) return remove_pod(uid, now);
+    if (pod.terminal()) {
+        remove_pod(uid, now);
+        return ledger_.put(pod);  // it may have used something up
+    }
     if (!pod.node.empty()) return put_bound(std::move(pod), now);
     if (pod.meta.deleted) return remove_pod(uid, now);
     if (!profiles_.contains(pod.spec->scheduler_name)) return;

@@ -66,7 +66,7 @@ void Scheduler::decide_for(PendingPod& pending, base::Instant now, std::vector<P
         if (const Row row = choose_fast(pod, profile); row != ledger::kNoRow) {
             const Ask there = ask_on(pod, ledger_, row);
             const auto charges = deciders_.find(pod.spec->scheduler_name)->second->charges(pod, ledger_, row);
-            const auto annotations = annotations_for(charges, ledger_);
+            const auto annotations = annotations_for(charges, pod, ledger_);
             return bind(there, row, charges, annotations, now, plans);
         }
     }

@@ -283,7 +283,7 @@ TEST_F(Reservations, ALinkOnAnUnboundPodMeansNothing) {
     EXPECT_TRUE(stage.schedule("w2"));
     EXPECT_FALSE(stage.schedule("w3"));
     EXPECT_NE(stage.diagnosis("w3").find("1 Reservation(s) Insufficient cpu"), std::string::npos);
-    EXPECT_EQ(control::judge_unbound(stage.pods.at("w3")).size(), 1u);
+    EXPECT_EQ(control::judge_links(stage.pods.at("w3")).size(), 1u);
 }
 
 TEST_F(Reservations, AnUnreadableLinkOnABoundPodClosesTheReservationsOfTheNode) {
@@ -297,6 +297,8 @@ TEST_F(Reservations, AnUnreadableLinkOnABoundPodClosesTheReservationsOfTheNode) 
     stage.create("w1", PodWish{.app = "web", .cpu = 4});
     EXPECT_FALSE(stage.schedule("w1"));
     EXPECT_NE(stage.diagnosis("w1").find("reservation-allocated"), std::string::npos);
+    ASSERT_EQ(control::judge_links(odd).size(), 1u) << "and the pod says why";
+    EXPECT_EQ(control::judge_links(odd)[0].reason, "AnnotationUnreadable");
     odd.meta.annotations.erase(model::kReservationAllocated);
     stage.ledger.put(odd);
     EXPECT_TRUE(stage.schedule("w1"));

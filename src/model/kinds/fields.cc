@@ -68,6 +68,13 @@ bool fits_int32(const Json& v) {
     return v.is_int64() && v.get_int64() >= INT32_MIN && v.get_int64() <= INT32_MAX;
 }
 
+// The same, and the error says which field it is about.
+template <class T>
+Result<T> located(Result<T> read, const Where& where) {
+    if (!read) return bad_request(fmt::format("{}: {}", where.text(), read.error().message));
+    return read;
+}
+
 class Checker {
 public:
     std::vector<std::string> complaints;
@@ -206,17 +213,17 @@ private:
     // Values with a syntax of their own; they become canonical unless the document is to be kept as it is.
     static Status text(Json& v, const Type& owner, const Field& f, const Where& where, bool keep) {
         if (f.form == Form::Quantity && v.is_number()) {
-            const auto amount = TRY(Quantity::parse(base::to_text(v)));
+            const auto amount = TRY(located(Quantity::parse(base::to_text(v)), where));
             if (!keep) v = amount.text();
             return {};
         }
         if (!v.is_string()) return mismatch(v, owner, f, where);
         const std::string_view written(v.get_string().data(), v.get_string().size());
         std::optional<std::string> canonical;
-        if (f.form == Form::Quantity) canonical = TRY(Quantity::parse(written)).text();
-        if (f.form == Form::Time) canonical = time_text(TRY(parse_time(written)));
-        if (f.form == Form::MicroTime) canonical = micro_time_text(TRY(parse_time(written)));
-        if (f.form == Form::Duration) TRY(parse_duration(written));
+        if (f.form == Form::Quantity) canonical = TRY(located(Quantity::parse(written), where)).text();
+        if (f.form == Form::Time) canonical = time_text(TRY(located(parse_time(written), where)));
+        if (f.form == Form::MicroTime) canonical = micro_time_text(TRY(located(parse_time(written), where)));
+        if (f.form == Form::Duration) TRY(located(parse_duration(written), where));
         if (f.form == Form::Bytes && !base::from_base64(written))
             return bad_request(fmt::format("illegal base64 data in {}", where.text()));
         if (canonical && !keep && *canonical != written) v = *canonical;

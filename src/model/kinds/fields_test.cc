@@ -71,11 +71,15 @@ TEST(Fields, ValuesBecomeCanonicalAndEmptyOnesGo) {
         "containers":[{"name":"a","resources":{"requests":{"cpu":"500m","memory":"1Gi"}}}]},"status":{}})"));
 }
 
-TEST(Fields, UnreadableValuesAreRefused) {
-    for (const auto* text : {R"({"spec":{"containers":[{"resources":{"limits":{"cpu":"lots"}}}]}})",
-                             R"({"metadata":{"deletionTimestamp":"yesterday"}})"}) {
+TEST(Fields, UnreadableValuesAreRefusedByTheirPath) {
+    for (const auto& [text, path] :
+         {std::pair{R"({"spec":{"containers":[{"resources":{"limits":{"cpu":"lots"}}}]}})",
+                    "spec.containers[0].resources.limits.cpu: \"lots\""},
+          {R"({"metadata":{"deletionTimestamp":"yesterday"}})", "metadata.deletionTimestamp: \"yesterday\""}}) {
         Json pod = parsed(text);
-        EXPECT_FALSE(check_fields(pod, type_of("core.v1.Pod")).ok()) << text;
+        const auto read = check_fields(pod, type_of("core.v1.Pod"));
+        ASSERT_FALSE(read.ok()) << text;
+        EXPECT_TRUE(read.error().message.starts_with(path)) << read.error().message;
     }
     Json secret = parsed(R"({"data":{"a":"not base64!"}})");
     EXPECT_FALSE(check_fields(secret, type_of("core.v1.Secret")).ok());
