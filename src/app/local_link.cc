@@ -48,14 +48,16 @@ link::Reply reply_of(const Error& error) {
 std::unique_ptr<link::Server> local_link(Server& server, api::Identity who) {
     return std::make_unique<link::LocalServer>(
         server.store(), [&server, who = std::move(who)](link::Request request, link::ReplyTo reply) {
+            // Who wrote an object sees it in its feed, and need not be given a copy.
+            const bool reads = request.method == "GET";
             auto call = call_for(server, who, std::move(request));
             if (!call) return reply(reply_of(call.error()));
-            server.front().call(std::move(*call), [reply = std::move(reply)](Result<api::Outcome> outcome) {
+            server.front().call(std::move(*call), [reads, reply = std::move(reply)](Result<api::Outcome> outcome) {
                 if (!outcome) return reply(reply_of(outcome.error()));
                 link::Reply answer{outcome->code, std::move(outcome->text), 0};
                 if (outcome->record) {
                     answer.revision = outcome->record->revision;
-                    if (answer.body.empty()) answer.body = *outcome->record->bytes;
+                    if (reads && answer.body.empty()) answer.body = *outcome->record->bytes;
                 }
                 reply(std::move(answer));
             });

@@ -21,8 +21,7 @@ public:
         for (const auto& event : *events) {
             const auto& record = *event->record;
             const bool gone = event->type == store::Event::Type::Deleted;
-            known_.erase(event->record);
-            if (!gone) known_.insert(event->record);
+            keep(event->record, gone);
             out.push_back({gone ? FeedEvent::Type::Gone : FeedEvent::Type::Put, record.bytes, record.revision,
                            std::shared_ptr<const base::Memo>(event, &event->memo)});
         }
@@ -42,6 +41,14 @@ private:
         }
     };
     using Known = absl::flat_hash_set<store::RecordPtr, NameHash, SameName>;
+
+    void keep(const store::RecordPtr& record, bool gone) {
+        if (gone) {
+            known_.erase(record);
+        } else if (const auto [place, fresh] = known_.insert(record); !fresh) {
+            const_cast<store::RecordPtr&>(*place) = record;  // of the same name, so its place in the set is the same
+        }
+    }
 
     // At the start, and when the history no longer reaches back to where we stood.
     std::vector<FeedEvent> relist() {

@@ -5,8 +5,9 @@
 namespace berth::store {
 namespace {
 
-// Of so many events what they say stays decoded; who follows is seldom further behind.
-constexpr size_t kRemembered = 4096;
+// Of so many events, and for so long, what they say stays decoded: who follows is seldom further behind.
+constexpr size_t kMostRemembered = 16'384;
+constexpr base::Duration kRemembered = std::chrono::seconds(3);
 
 // An event keeps alive the record that it replaced; what it wrote is alive anyway, or is the next event's to pay for.
 // The constant stands for the event, its place here, and a Record with its strings.
@@ -25,7 +26,7 @@ size_t History::first_after(Revision revision) const {
 void History::push(EventPtr event, base::Instant now) {
     bytes_ += cost(*event);
     items_.push_back({std::move(event), now});
-    if (items_.size() > kRemembered) items_[items_.size() - 1 - kRemembered].event->memo.close();
+    ++remembered_;
 }
 
 void History::drop_oldest() {
@@ -33,9 +34,15 @@ void History::drop_oldest() {
     bytes_ -= cost(oldest);
     floor_ = oldest.record->revision;
     items_.pop_front();
+    remembered_ = std::min(remembered_, items_.size());
 }
 
 void History::trim(const HistoryLimits& limits, base::Instant now) {
+    for (; remembered_ > 0; --remembered_) {
+        const Item& oldest = items_[items_.size() - remembered_];
+        if (remembered_ <= kMostRemembered && now - oldest.at <= kRemembered) break;
+        oldest.event->memo.close();
+    }
     while (items_.size() > limits.keep_events && now - items_.front().at > limits.keep_age) drop_oldest();
 }
 

@@ -28,7 +28,7 @@ public:
 
     void push(EventPtr, base::Instant now);
     void drop_oldest();
-    // Drops what both keep_events and keep_age allow to drop.
+    // Drops what both keep_events and keep_age allow to drop, and forgets what older events were decoded into.
     void trim(const HistoryLimits&, base::Instant now);
 
 private:
@@ -37,6 +37,7 @@ private:
         base::Instant at;
     };
     std::deque<Item> items_;
+    size_t remembered_ = 0;  // so many of the newest may still be decoded
     Revision floor_;
     size_t bytes_ = 0;
 };
