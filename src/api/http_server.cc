@@ -63,7 +63,8 @@ Result<std::unique_ptr<asio::ssl::context>> tls_context(const TlsKeys& keys) {
 void Lane::start() {
     date_ = http_date();
     arm_second();
-    thread_ = base::named_thread("http", [this] { io_.run(); });
+    // What was accepted is made safe and placed before more is let in.
+    thread_ = base::named_thread("http", [this] { io_.run(); }, base::Turn::Behind);
 }
 
 void Lane::arm_second() {

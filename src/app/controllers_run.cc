@@ -68,7 +68,7 @@ ControllersRun::ControllersRun(std::unique_ptr<link::Server> server, Reconcilers
         for (const auto& resource : reconcilers_[i]->watches()) watchers_[resource].push_back(i);
     }
     for (const auto& [resource, watchers] : watchers_) traffic_.follow(resource, resource_of(resource));
-    thread_ = base::named_thread("controllers", [this] { run(); });
+    thread_ = base::named_thread("controllers", [this] { run(); }, base::Turn::Behind);
 }
 
 ControllersRun::~ControllersRun() {
