@@ -3,6 +3,7 @@
 #include "api/admission_steps.h"
 #include "api/meta.h"
 #include "api/wire.h"
+#include "base/mentions.h"
 #include "model/kinds/path.h"
 
 namespace berth::api {
@@ -21,7 +22,7 @@ Result<Json> find_class(Entry& entry, const std::string& name) {
 Result<Json> default_class(Entry& entry) {
     Json found;
     for (const auto& record : TRY(entry.desk.store.list({std::string(kClasses)})).records) {
-        if (record->bytes->find("\"globalDefault\":true") == std::string::npos) continue;
+        if (!base::mentions(*record->bytes, "\"globalDefault\":true")) continue;
         Json row = TRY(stored_object(*record));
         if (!model::bool_at(row, ".globalDefault")) continue;
         if (found.is_null() || model::int_at(row, ".value") < model::int_at(found, ".value")) found = std::move(row);

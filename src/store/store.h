@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/brief_mutex.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "store/guard.h"
@@ -135,7 +136,7 @@ private:
     std::unique_ptr<Log> log_;
     Recovered recovered_;
 
-    mutable std::mutex mutex_;
+    mutable base::BriefMutex mutex_;
     std::atomic<Guard*> guard_ = nullptr;  // looked at before the lock is taken, too
     Revision durable_ = 0;
     Revision accepted_ = 0;
