@@ -49,25 +49,24 @@ private:
 }  // namespace
 
 RecordPtr KindTable::find(Place place) const {
-    const auto it = records_.find(place);
-    return it == records_.end() ? nullptr : *it;
+    const auto it = slots_.find(place);
+    return it == slots_.end() ? nullptr : **it;
 }
 
 RecordPtr KindTable::put(RecordPtr record) {
-    const auto it = records_.lower_bound(place_of(record->key));
-    if (it == records_.end() || place_of((*it)->key) != place_of(record->key)) {
-        records_.insert(it, std::move(record));
-        return nullptr;
-    }
-    // The same place, so the order of the set holds.
-    return std::exchange(const_cast<RecordPtr&>(*it), std::move(record));
+    const auto it = slots_.find(place_of(record->key));
+    // The same place, so hash and order hold.
+    if (it != slots_.end()) return std::exchange(**it, std::move(record));
+    order_.insert(slots_.insert(std::make_unique<RecordPtr>(std::move(record))).first->get());
+    return nullptr;
 }
 
 RecordPtr KindTable::erase(Place place) {
-    const auto it = records_.find(place);
-    if (it == records_.end()) return nullptr;
-    RecordPtr last = *it;
-    records_.erase(it);
+    const auto it = slots_.find(place);
+    if (it == slots_.end()) return nullptr;
+    order_.erase(it->get());
+    RecordPtr last = std::move(**it);
+    slots_.erase(it);
     return last;
 }
 
@@ -85,17 +84,17 @@ Page KindTable::list(const Listing& listing, Revision revision) const {
     Place start{listing.ns ? std::string_view(*listing.ns) : std::string_view(), {}};
     if (listing.after) start = std::max(start, place_of(*listing.after));
     PageMaker page(listing.limit, revision);
-    auto now = records_.lower_bound(start);
+    auto now = order_.lower_bound(start);
     auto then = past.begin();
-    if (now != records_.end() && listing.after && place_of((*now)->key) == place_of(*listing.after)) ++now;
-    const auto ended = [&] { return now == records_.end() || (listing.ns && (*now)->key.ns != *listing.ns); };
+    if (now != order_.end() && listing.after && place_of(*now) == place_of(*listing.after)) ++now;
+    const auto ended = [&] { return now == order_.end() || (listing.ns && place_of(*now).first != *listing.ns); };
     while (true) {
-        if (then != past.end() && (ended() || then->first <= place_of((*now)->key))) {
-            if (!ended() && then->first == place_of((*now)->key)) ++now;
+        if (then != past.end() && (ended() || then->first <= place_of(*now))) {
+            if (!ended() && then->first == place_of(*now)) ++now;
             if (then->second) page.take(then->second);
             ++then;
         } else if (!ended()) {
-            page.take(*now);
+            page.take(**now);
             ++now;
         } else {
             return std::move(page).done();

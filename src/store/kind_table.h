@@ -1,6 +1,7 @@
 #pragma once
 
 #include <absl/container/btree_set.h>
+#include <absl/container/flat_hash_set.h>
 
 #include <functional>
 #include <memory>
@@ -23,11 +24,39 @@ inline Place place_of(const Key& key) {
     return {key.ns, key.name};
 }
 
+// A record and its later versions, at one address: by name they are looked up, in order they are listed.
+using Slot = std::unique_ptr<RecordPtr>;
+
+inline Place place_of(const RecordPtr* slot) {
+    return place_of((*slot)->key);
+}
+inline Place place_of(const Slot& slot) {
+    return place_of(slot.get());
+}
+inline Place place_of(Place place) {
+    return place;
+}
+
+struct PlaceHash {
+    using is_transparent = void;
+    template <class T>
+    size_t operator()(const T& one) const {
+        return absl::HashOf(place_of(one));
+    }
+};
+struct SamePlace {
+    using is_transparent = void;
+    template <class A, class B>
+    bool operator()(const A& a, const B& b) const {
+        return place_of(a) == place_of(b);
+    }
+};
 struct PlaceOrder {
     using is_transparent = void;
-    bool operator()(const RecordPtr& a, const RecordPtr& b) const { return place_of(a->key) < place_of(b->key); }
-    bool operator()(const RecordPtr& a, const Place& b) const { return place_of(a->key) < b; }
-    bool operator()(const Place& a, const RecordPtr& b) const { return a < place_of(b->key); }
+    template <class A, class B>
+    bool operator()(const A& a, const B& b) const {
+        return place_of(a) < place_of(b);
+    }
 };
 
 // What the store knows of a Watch. Everything but `notify` is under the store's lock.
@@ -48,7 +77,7 @@ public:
     explicit KindTable(Revision floor) : history_(floor) {}
 
     RecordPtr find(Place) const;
-    size_t size() const { return records_.size(); }
+    size_t size() const { return slots_.size(); }
     const History& history() const { return history_; }
     History& history() { return history_; }
 
@@ -66,7 +95,8 @@ public:
     void wake(Revision since, std::vector<std::shared_ptr<Watcher>>& out);
 
 private:
-    absl::btree_set<RecordPtr, PlaceOrder> records_;
+    absl::flat_hash_set<Slot, PlaceHash, SamePlace> slots_;
+    absl::btree_set<const RecordPtr*, PlaceOrder> order_;  // of the slots
     History history_;
     std::vector<std::shared_ptr<Watcher>> watchers_;
 };
