@@ -35,11 +35,12 @@ bool tolerates(const JsonArray& tolerations, std::string_view key) {
 
 void add_node_tolerations(JsonObject& spec) {
     Json& list = spec["tolerations"];
-    if (!list.is_array()) list = JsonArray{};
+    if (!list.is_array()) list.emplace_array();
     for (const auto* key : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}) {
         if (tolerates(list.as_array(), key)) continue;
         list.as_array().emplace_back(
-            JsonObject{{"key", key}, {"operator", "Exists"}, {"effect", "NoExecute"}, {"tolerationSeconds", 300}});
+            JsonObject({{"key", key}, {"operator", "Exists"}, {"effect", "NoExecute"}, {"tolerationSeconds", 300}},
+                       spec.storage()));
     }
 }
 

@@ -24,6 +24,7 @@ struct Binding {
 Result<Binding> read_binding(const Call& call) {
     const model::Kind* kind = call.table->find("", "v1", "bindings");
     CHECK(kind != nullptr);
+    __attribute__((uninitialized)) const base::JsonScope documents;
     const Decoded decoded = TRY(decode_object(call, *kind));
     const Json& body = decoded.object;
     Binding out;
@@ -90,14 +91,16 @@ Status check_unbound(const Binding& binding, const Json& pod, const store::Recor
 
 void set_scheduled(Json& pod, const std::string& now) {
     JsonObject& status = base::object_at(pod, {"status"});
-    JsonArray kept;
+    const auto memory = status.storage();
+    JsonArray kept(memory);
     if (const Json* old = status.if_contains("conditions"); old != nullptr && old->is_array()) {
         for (const auto& condition : old->as_array()) {
             if (base::find_string(condition, {"type"}) != "PodScheduled") kept.push_back(condition);
         }
     }
-    kept.emplace_back(JsonObject{
-        {"type", "PodScheduled"}, {"status", "True"}, {"lastProbeTime", nullptr}, {"lastTransitionTime", now}});
+    kept.emplace_back(JsonObject(
+        {{"type", "PodScheduled"}, {"status", "True"}, {"lastProbeTime", nullptr}, {"lastTransitionTime", now}},
+        memory));
     status["conditions"] = std::move(kept);
     status.erase("nominatedNodeName");
 }

@@ -10,6 +10,7 @@ namespace {
 // Nothing when a segment is empty, malformed or hides a slash.
 std::optional<std::vector<std::string>> segments_of(std::string_view path) {
     std::vector<std::string> out;
+    out.reserve(8);  // more than a path has
     if (!path.empty() && path.front() == '/') path.remove_prefix(1);
     if (!path.empty() && path.back() == '/') path.remove_suffix(1);
     while (true) {

@@ -8,6 +8,7 @@
 namespace berth::api {
 namespace {
 
+constexpr size_t kMostKept = 64u << 10;
 constexpr std::string_view kMetadata = "\"metadata\":{";
 
 // Where the metadata's members begin. apiVersion and kind stand before it and hold no quotes, so the first hit is it.
@@ -59,8 +60,8 @@ void append_version(store::Revision revision, std::string& out) {
 
 store::Bytes stored_bytes(const Json& object, std::string_view unread) {
     const auto& members = object.as_object();
-    std::string out;
-    out.reserve(4096);
+    thread_local std::string out;  // its room is kept; the bytes get just what they need
+    out.clear();
     out += "{\"apiVersion\":";
     base::append_text(members.at("apiVersion"), out);
     out += ",\"kind\":";
@@ -84,7 +85,9 @@ store::Bytes stored_bytes(const Json& object, std::string_view unread) {
         base::append_text(value, out);
     }
     out += '}';
-    return std::make_shared<const std::string>(out);
+    auto bytes = std::make_shared<const std::string>(out);
+    if (out.capacity() > kMostKept) out = {};
+    return bytes;
 }
 
 Result<Json> stored_object(const store::Record& record) {

@@ -31,15 +31,18 @@ struct StrictHandler {
     static constexpr size_t max_string_size = size_t(-1);
 
     StrictHandler(unsigned char* buffer, size_t size) : stack({}, buffer, size) {
-        keys.reserve(1024);
-        ends.reserve(64);
-        sorted.reserve(32);
+        if (keys.capacity() > kMostKept) keys = {};
+        keys.clear();
+        ends.clear();
     }
 
+    // A thread parses one text at a time, and keeps the room for its keys.
+    static constexpr size_t kMostKept = 64 << 10;
+    static inline thread_local std::string keys;  // of all open objects, one behind the other, the innermost last
+    static inline thread_local std::vector<uint32_t> ends;  // where each of them ends
+    static inline thread_local std::vector<std::string_view> sorted;
+
     bj::value_stack stack;
-    std::string keys;            // of all open objects, one behind the other, the innermost last
-    std::vector<uint32_t> ends;  // where each of them ends
-    std::vector<std::string_view> sorted;
     std::string duplicate;
 
     bool on_document_begin(bj::error_code&) { return true; }

@@ -48,20 +48,21 @@ int64_t expected_pods(const std::vector<ObjectPtr>& pods, const Objects& objects
     return sum;
 }
 
+const std::string kBudgets = "policy/poddisruptionbudgets";
+
 class Disruption final : public Reconciler {
 public:
     std::string_view name() const override { return "disruption"; }
-    std::string resource() const override { return "policy/poddisruptionbudgets"; }
+    std::string resource() const override { return kBudgets; }
     std::vector<std::string> watches() const override {
-        return {"policy/poddisruptionbudgets", "pods",      "apps/replicasets", "apps/statefulsets",
-                "replicationcontrollers",      "batch/jobs"};
+        return {kBudgets, "pods", "apps/replicasets", "apps/statefulsets", "replicationcontrollers", "batch/jobs"};
     }
 
     std::vector<Ward> concerned(const std::string& resource, const Object& object,
                                 const Objects& objects) const override {
-        if (resource == this->resource()) return {{object.meta.ns, object.meta.name}};
+        if (resource == kBudgets) return {{object.meta.ns, object.meta.name}};
         std::vector<Ward> targets;
-        for (const auto& budget : objects.list(this->resource(), object.meta.ns)) {
+        for (const auto& budget : objects.list(kBudgets, object.meta.ns)) {
             targets.push_back({budget->meta.ns, budget->meta.name});
         }
         return targets;
@@ -136,7 +137,7 @@ private:
                              {"observedGeneration", generation},
                              {"lastTransitionTime", model::time_text(now)}};
         // The revision makes it a refusal when an eviction was granted in between: then it is computed anew.
-        Action action = patch_status("policy/poddisruptionbudgets", budget.meta.ns, budget.meta.name, budget.meta.uid,
+        Action action = patch_status(kBudgets, budget.meta.ns, budget.meta.name, budget.meta.uid,
                                      {{"disruptedPods", pods},
                                       {"currentHealthy", healthy},
                                       {"desiredHealthy", desired},

@@ -63,7 +63,7 @@ std::string conditions(const model::Reader& pod, bool ready, std::string_view re
 }
 
 Action patch_pod(const Object& pod, std::string_view status) {
-    Action action = patch_status("pods", pod.meta.ns, pod.meta.name, pod.meta.uid, {});
+    Action action{Action::Verb::MergePatch, "pods", "v1", pod.meta.ns, pod.meta.name, "status", nullptr};
     action.text = fmt::format(R"({{"metadata":{{"uid":{}}},"status":{{{}}}}})", in_quotes(pod.meta.uid), status);
     return action;
 }
