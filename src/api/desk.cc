@@ -1,7 +1,5 @@
 #include "api/desk.h"
 
-#include <fmt/format.h>
-
 #include "model/times.h"
 
 namespace berth::api {
@@ -15,8 +13,16 @@ std::string Dice::uid() {
     }
     high = (high & ~0xf000ULL) | 0x4000ULL;
     low = (low & ~(3ULL << 62)) | (2ULL << 62);
-    return fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", high >> 32, (high >> 16) & 0xffff, high & 0xffff,
-                       low >> 48, low & 0xffffffffffffULL);
+    // 01234567-0123-4012-8123-0123456789ab
+    std::string out(36, '-');
+    size_t at = 0;
+    for (const uint64_t half : {high, low}) {
+        for (int shift = 60; shift >= 0; shift -= 4) {
+            if (at == 8 || at == 13 || at == 18 || at == 23) ++at;
+            out[at++] = "0123456789abcdef"[(half >> shift) & 15];
+        }
+    }
+    return out;
 }
 
 std::string Dice::suffix() {

@@ -122,25 +122,23 @@ void Front::handle(Request request, Responder responder) {
     auto who = authenticator_.identify(visit.request);
     if (!who) return visit.refuse({Reason::Unauthorized, "Unauthorized"});
     visit.who = std::move(*who);
-    if (serve_plain(visit)) return;
-    serve_resource(std::move(visit));
+    auto route = parse_route(visit.request.path);
+    if (!route || route->plural.empty()) return serve_plain(visit);
+    serve_resource(std::move(visit), std::move(*route));
 }
 
-// Paths that are no resources. False when it is one.
-bool Front::serve_plain(Visit& visit) {
+// Paths that are no resources.
+void Front::serve_plain(Visit& visit) {
     const std::string& path = visit.request.path;
-    const auto route = parse_route(path);
-    if (route && !route->plural.empty()) return false;
     visit.verb = path_verb(visit.request);
     const Attributes what{visit.verb, {}, {}, {}, {}, {}, path};
     if (!allowed(visit.who, what)) {
         const bool unknown = visit.who.in(kUnauthenticated);
-        visit.refuse(unknown ? Error{Reason::Unauthorized, "Unauthorized"} : forbidden(refusal(visit.who, what)));
-        return true;
+        return visit.refuse(unknown ? Error{Reason::Unauthorized, "Unauthorized"}
+                                    : forbidden(refusal(visit.who, what)));
     }
     visit.finish(visit.verb == "get" ? plain_path(visit)
                                      : error_response({Reason::MethodNotAllowed, "only GET is served here"}));
-    return true;
 }
 
 Response Front::plain_path(const Visit& visit) {
@@ -182,8 +180,7 @@ Response Front::health(const Request& request) const {
     return text_response(200, fmt::format("{}{} check passed\n", verbose, name));
 }
 
-void Front::serve_resource(Visit visit) {
-    auto route = *parse_route(visit.request.path);
+void Front::serve_resource(Visit visit, Route route) {
     if (visit.who.in(kUnauthenticated)) return visit.refuse({Reason::Unauthorized, "Unauthorized"});
     Call call;
     call.table = desk_.kinds();

@@ -10,6 +10,7 @@
 #include "api/http.h"
 #include "api/in_flight.h"
 #include "api/metrics.h"
+#include "api/route.h"
 #include "api/watch.h"
 
 namespace berth::api {
@@ -38,8 +39,8 @@ public:
 private:
     struct Visit;
     Response plain_path(const Visit& visit);
-    bool serve_plain(Visit& visit);
-    void serve_resource(Visit visit);
+    void serve_plain(Visit& visit);
+    void serve_resource(Visit visit, Route route);
     void serve_kind(Visit visit, Call call);
     Response health(const Request& request) const;
 

@@ -221,7 +221,11 @@ private:
         const std::string_view written(v.get_string().data(), v.get_string().size());
         std::optional<std::string> canonical;
         if (f.form == Form::Quantity) canonical = TRY(located(Quantity::parse(written), where)).text();
-        if (f.form == Form::Time) canonical = time_text(TRY(located(parse_time(written), where)));
+        if (f.form == Form::Time) {
+            const base::Time time = TRY(located(parse_time(written), where));
+            // In UTC and without a fraction there is one way to write it.
+            if (written.size() != 20 || written.back() != 'Z') canonical = time_text(time);
+        }
         if (f.form == Form::MicroTime) canonical = micro_time_text(TRY(located(parse_time(written), where)));
         if (f.form == Form::Duration) TRY(located(parse_duration(written), where));
         if (f.form == Form::Bytes && !base::from_base64(written))
