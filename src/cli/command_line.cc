@@ -100,6 +100,11 @@ std::optional<int> CommandLine::parse(std::vector<std::string> words) {
     std::reverse(words.begin(), words.end());
     try {
         app_->parse(std::move(words));
+    } catch (const CLI::RequiredError& error) {
+        // A flag that does not exist says more than one that is missing: it may be that one, misspelt.
+        const auto unknown = app_->remaining();
+        unknown.empty() ? app_->exit(error) : app_->exit(CLI::ExtrasError(unknown));
+        return kWrongUsage;
     } catch (const CLI::ParseError& error) {
         return app_->exit(error) == 0 ? kDone : kWrongUsage;
     }

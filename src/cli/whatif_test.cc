@@ -26,6 +26,12 @@ status: {allocatable: {cpu: 8, memory: 16Gi, pods: 10}}
 ---
 )";
 
+TEST(Whatif, AFlagThatDoesNotExistIsNamed) {
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(whatif({"--fil", "dump.yaml"}), 2);
+    EXPECT_NE(testing::internal::GetCapturedStderr().find("--fil"), std::string::npos);
+}
+
 TEST(Whatif, EveryKeyIsAlwaysThere) {
     const auto said = answer(std::string(kNode) + R"(
 kind: Pod
