@@ -249,7 +249,7 @@ void append_quoted(std::string_view text, std::string& out) {
     if (plain(text)) {
         const size_t at = out.size();
         out.resize(at + text.size() + 2, '"');
-        std::memcpy(out.data() + at + 1, text.data(), text.size());
+        text.copy(out.data() + at + 1, text.size());
         return;
     }
     out.push_back('"');

@@ -20,6 +20,9 @@ TEST(Json, RoundTripKeepsOrderAndNumbers) {
 
 // Every character at every place of texts up to three words long.
 TEST(Json, WhatMustBeEscapedIs) {
+    std::string nothing;
+    append_quoted({}, nothing);
+    EXPECT_EQ(nothing, R"("")");
     for (size_t size = 0; size <= 24; ++size) {
         for (size_t place = 0; place < size; ++place) {
             for (int c = 0; c < 256; ++c) {
