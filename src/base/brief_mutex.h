@@ -6,8 +6,8 @@
 
 namespace berth::base {
 
-// A mutex for what takes microseconds: who finds it taken looks a few times more before it sleeps, since to sleep and be
-// woken takes longer than most wait.
+// A mutex for what takes microseconds: who finds it taken looks a few times more before it sleeps, since to sleep and
+// be woken takes longer than most wait.
 class BriefMutex {
 public:
     BriefMutex() {
