@@ -114,10 +114,7 @@ Status end_reservations(Desk& desk, const Binding& binding, const store::Record&
     }
     const auto links = model::read_links(model::Labels(std::move(entries)));
     if (!links || links->empty()) return {};
-    std::vector<model::Allocated> named;
-    if (links->allocated) named.push_back(*links->allocated);
-    for (const auto& draw : links->draws) named.push_back({draw.name, draw.uid});
-    for (const auto& [name, uid] : named) {
+    for (const auto& [name, uid] : links->named()) {
         const auto head = desk.store.head({std::string(kReservations), "", name});
         if (head == nullptr || head->uid != uid) continue;
         base::JsonParser parser;

@@ -120,7 +120,7 @@ bool leaves_spec_alone(const Call& call, const Patch& change) {
 Result<Draft> patch(Desk& desk, const Call& call, const store::RecordPtr& head, const Patch& change) {
     if (head == nullptr) return not_found_error(call.resource(), call.name);
     const PartlyRead before =
-        leaves_spec_alone(call, change) ? TRY(stored_ends(*head)) : wholly_read(TRY(stored_object(*head)));
+        leaves_spec_alone(call, change) ? TRY(stored_ends(*head)) : PartlyRead{TRY(stored_object(*head)), {}};
     Json stored = before.object;
     base::object_at(stored, {"metadata"})["resourceVersion"] = std::to_string(head->revision);
     Json object = model::from_stored(*call.kind, std::move(stored));
@@ -171,7 +171,7 @@ void update_object(Desk& desk, CallPtr call, Done done) {
             Decoded sent = TRY(decode_object(*call, *call->kind));
             TRY(match_url(*call, sent.object));
             if (head == nullptr) return not_found_error(call->resource(), call->name);
-            const PartlyRead before = wholly_read(TRY(stored_object(*head)));
+            const PartlyRead before = PartlyRead{TRY(stored_object(*head)), {}};
             return replace(desk, *call, head, before, std::move(sent.object), std::move(sent.warnings));
         },
         std::move(done));

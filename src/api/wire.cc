@@ -94,10 +94,6 @@ Result<Json> stored_object(const store::Record& record) {
     return base::parse_json(*record.bytes);
 }
 
-PartlyRead wholly_read(Json object) {
-    return {std::move(object), {}};
-}
-
 Result<PartlyRead> stored_ends(const store::Record& record) {
     const std::string_view bytes = *record.bytes;
     const size_t begin = object_end(bytes, metadata_begin(bytes));

@@ -25,7 +25,6 @@ struct PartlyRead {
     Json object;              // without the rest
     std::string_view unread;  // what stands between metadata and status, ,"spec":{...}; empty when all was read
 };
-PartlyRead wholly_read(Json object);
 Result<PartlyRead> stored_ends(const store::Record& record);
 
 // The object as the kind shows it, which may be a view of the stored one.

@@ -68,8 +68,7 @@ BindGuard::BindGuard(const store::Store& store) {
 
 std::shared_ptr<void> BindGuard::prepare(const store::Write& write) const {
     if (write.key.kind != "pods" || !write.bytes || !base::mentions(*write.bytes, "\"nodeName\"")) return nullptr;
-    const auto view = parse_here(*write.bytes);
-    auto pod = view ? model::read_pod(*view) : Result<model::Pod>(view.error());
+    auto pod = read_pod_here(*write.bytes);
     return pod ? std::make_shared<model::Pod>(std::move(*pod)) : nullptr;
 }
 

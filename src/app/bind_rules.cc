@@ -31,14 +31,6 @@ sched::Ask plain_ask(const model::Pod& pod) {
     return ask;
 }
 
-// The nominated one first.
-std::vector<model::Allocated> named_by(const model::Links& links) {
-    std::vector<model::Allocated> out;
-    if (links.allocated) out.push_back(*links.allocated);
-    for (const auto& draw : links.draws) out.push_back({draw.name, draw.uid});
-    return out;
-}
-
 }  // namespace
 
 BindRules::BindRules() {
@@ -74,7 +66,7 @@ Status BindRules::judge_links(const sched::Ask& ask, const model::Links& links, 
     }
     const ledger::Row row = ledger.row_of(pod.node);
     const sched::Credit* credit = row == ledger::kNoRow ? nullptr : ask.credit(row);
-    for (const auto& [name, uid] : named_by(links)) {
+    for (const auto& [name, uid] : links.named()) {
         if (credit && credit->covers(ledger.find_reservation(uid))) continue;
         return base::conflict(fmt::format("reservation \"{}\" on node \"{}\" is not there for pod \"{}\"", name,
                                           pod.node, pod.meta.full_name()));
@@ -99,7 +91,7 @@ Status BindRules::judge_volumes(const sched::Ask& ask, const model::Links& links
     TRY(judge(ask, ask.pod->node, ledger, holders_));
     sched::Ask drawing = plain_ask(*ask.pod);
     sched::Few from;
-    for (const auto& named : named_by(links)) from.push_back(ledger.find_reservation(named.uid));
+    for (const auto& named : links.named()) from.push_back(ledger.find_reservation(named.uid));
     if (!from.empty()) drawing.credits[ledger.row_of(ask.pod->node)] = sched::credit_of(std::move(from), ledger);
     return judge(drawing, ask.pod->node, ledger, attachments_);
 }

@@ -9,12 +9,15 @@ Result<JsonView> parse_here(const std::string& text) {
     return parser.parse(text);
 }
 
+Result<model::Pod> read_pod_here(const std::string& text) {
+    return model::read_pod(TRY(parse_here(text)));
+}
+
 Result<std::shared_ptr<const model::Pod>> decode_pod(const std::string& text, uint64_t revision,
                                                      const base::Memo* memo) {
     std::optional<Error> trouble;
     const auto make = [&]() -> std::shared_ptr<const model::Pod> {
-        const auto view = parse_here(text);
-        auto pod = view ? model::read_pod(*view) : Result<model::Pod>(view.error());
+        auto pod = read_pod_here(text);
         if (!pod) {
             trouble = pod.error();
             return nullptr;

@@ -21,6 +21,13 @@ std::string required_text(const Reader& from, std::string_view key) {
 
 }  // namespace
 
+std::vector<Allocated> Links::named() const {
+    std::vector<Allocated> out;
+    if (allocated) out.push_back(*allocated);
+    for (const auto& draw : draws) out.push_back({draw.name, draw.uid});
+    return out;
+}
+
 Result<Links> read_links(const Labels& annotations) {
     Links links;
     if (annotations.empty()) return links;

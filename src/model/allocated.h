@@ -30,6 +30,8 @@ struct Links {
     std::optional<Allocated> allocated;
     std::vector<Draw> draws;
     bool empty() const { return !allocated && draws.empty(); }
+    // Every reservation that it draws from, the nominated one first.
+    std::vector<Allocated> named() const;
     bool operator==(const Links&) const = default;
 };
 
