@@ -11,6 +11,7 @@
 #include "model/kinds/validate.h"
 #include "model/node_reservation.h"
 #include "model/reservation.h"
+#include "model/room.h"
 
 namespace berth::api {
 namespace {
@@ -19,8 +20,23 @@ bool same(const Json* a, const Json* b) {
     return a == nullptr || b == nullptr ? a == b : *a == *b;
 }
 
+const Json* old_at(const Entry& entry, std::initializer_list<std::string_view> path) {
+    return entry.before != nullptr ? base::find(*entry.before, path) : nullptr;
+}
+
 bool may_write_status(const Identity& who) {
     return who.in(kSchedulers) || who.in(kControllers);
+}
+
+// Those that the scheduler keeps for preempting pods are its own: it drops them as it sees fit.
+Status guard_rooms(Entry& entry) {
+    const auto path = {std::string_view("metadata"), std::string_view("labels"), model::kMadeFor};
+    const Json* now = base::find(entry.after, path);
+    const Json* old = old_at(entry, path);
+    const Json room(model::kForPreemption);
+    if (same(now, old) || (!same(now, &room) && !same(old, &room))) return {};
+    return forbidden_entry(entry, fmt::format("only the scheduler may set or change the label {}: {}, not User \"{}\"",
+                                              model::kMadeFor, model::kForPreemption, entry.call.who.user));
 }
 
 struct Taken {
@@ -72,15 +88,15 @@ Status guard_allocations(Entry& entry) {
             entry,
             fmt::format("only the scheduler may write a reservation's status, not User \"{}\"", entry.call.who.user));
     }
-    if (!is_kind(entry, "", "pods") || who.in(kSchedulers)) return {};
+    if (who.in(kSchedulers)) return {};
+    if (is_kind(entry, "scheduling.koordinator.sh", "reservations")) return guard_rooms(entry);
+    if (!is_kind(entry, "", "pods")) return {};
     for (const auto key : {model::kReservationAllocated, model::kReservationDraws}) {
-        const Json* now = base::find(entry.after, {"metadata", "annotations", key});
-        const Json* old =
-            entry.before != nullptr ? base::find(*entry.before, {"metadata", "annotations", key}) : nullptr;
-        if (same(now, old)) continue;
+        const auto path = {std::string_view("metadata"), std::string_view("annotations"), key};
+        if (same(base::find(entry.after, path), old_at(entry, path))) continue;
         return forbidden_entry(
-            entry, fmt::format("only the scheduler may set or change the annotation {}, not User \"{}\"", key,
-                               entry.call.who.user));
+            entry,
+            fmt::format("only the scheduler may set or change the annotation {}, not User \"{}\"", key, who.user));
     }
     return {};
 }

@@ -310,6 +310,27 @@ TEST(Front, OnlyTheSchedulerSaysWhatWasAllocated) {
     EXPECT_EQ(bound.code, 403) << bound.text({"message"});
 }
 
+TEST(Front, OnlyTheSchedulerMakesRoomsForPreemption) {
+    TestFront t;
+    const std::string all = "/apis/scheduling.koordinator.sh/v1alpha1/reservations";
+    const auto made = [](const std::string& name, const std::string& purpose) {
+        return R"({"metadata":{"name":")" + name + R"(","labels":{"berth.dev/made-for":")" + purpose +
+               R"("}},"spec":{"owners":[{"object":{"uid":"u"}}],"template":{"spec":{"containers":[{"name":"c","image":"i"}]}}}})";
+    };
+    EXPECT_EQ(t.ask("POST", all, made("moved", "migration")).code, 201) << "as `berth migrate` does";
+    const auto forged = t.ask("POST", all, made("forged", "preemption"));
+    EXPECT_EQ(forged.code, 403);
+    EXPECT_NE(forged.text({"message"}).find("only the scheduler may set or change the label"), std::string::npos);
+    const std::string relabel = R"({"metadata":{"labels":{"berth.dev/made-for":"preemption"}}})";
+    EXPECT_EQ(t.ask("PATCH", all + "/moved", relabel, kMerge).code, 403);
+    t.peer = {"berth-scheduler", {"berth:schedulers"}};
+    EXPECT_EQ(t.ask("POST", all, made("room", "preemption")).code, 201);
+    t.peer = {"admin", {"system:masters"}};
+    EXPECT_EQ(t.ask("PATCH", all + "/room", R"({"metadata":{"labels":{"berth.dev/made-for":null}}})", kMerge).code,
+              403);
+    EXPECT_EQ(t.ask("PATCH", all + "/room", R"({"metadata":{"labels":{"team":"a"}}})", kMerge).code, 200);
+}
+
 // Objects of another cluster name each other by uid, and are as old as they are.
 TEST(Front, WhatIsBroughtFromElsewhereStaysItself) {
     TestFront t;

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <set>
+#include <map>
 
 #include "cli/command.h"
 #include "cli/command_line.h"
@@ -127,34 +127,78 @@ Status create(link::Server& server, const std::vector<Json>& objects, const Flag
         }
         ++made;
         fmt::print("reservation/{} created{}\n", name, flags.dry_run ? " (server dry run)" : "");
+        std::fflush(stdout);
     }
     return {};
 }
 
-// Until each has a place, or cannot get one.
-Status wait_for_places(link::Server& server, const std::vector<Json>& objects, int timeout_s) {
-    std::set<std::string, std::less<>> open;
-    for (const auto& object : objects) open.emplace(base::find_string(object, {"metadata", "name"}));
-    std::string trouble, failed;
-    const bool all = until(server, {"scheduling.koordinator.sh", "v1alpha1", "reservations"}, timeout_s,
-                           [&](const Json& object, bool) {
-                               const auto phase = base::find_string(object, {"status", "phase"});
-                               const auto found = open.find(base::find_string(object, {"metadata", "name"}));
-                               if (found == open.end()) return false;
-                               if (phase == "Pending" || phase.empty()) {
-                                   trouble = condition_message(object, "Scheduled");
-                                   return false;
-                               }
-                               const auto node = base::find_string(object, {"status", "nodeName"});
-                               fmt::print("reservation/{} {}{}{}\n", *found, phase, node.empty() ? "" : " on ", node);
-                               if (phase == "Failed") failed = *found + ": " + condition_message(object, "Ready");
-                               open.erase(found);
-                               return open.empty();
-                           });
-    if (!failed.empty()) return base::conflict(fmt::format("reservation {}", failed));
-    if (all) return {};
-    return Error{Reason::Timeout, fmt::format("{} of {} have no place after {} s{}{}", open.size(), objects.size(),
-                                              timeout_s, trouble.empty() ? "" : ": ", trouble)};
+// Follows reservations until each can be drawn from, or never will be.
+class Progress {
+public:
+    explicit Progress(const std::vector<Json>& objects) {
+        for (const auto& object : objects) open_[std::string(base::find_string(object, {"metadata", "name"}))];
+    }
+    // Whether there is nothing more to wait for.
+    bool see(const Json& object, bool gone) {
+        const auto found = open_.find(base::find_string(object, {"metadata", "name"}));
+        if (found == open_.end()) return false;
+        if (gone) return end(found, "was deleted");
+        auto& [seen, why_not] = found->second;
+        seen = true;
+        const auto phase = base::find_string(object, {"status", "phase"});
+        const bool placed = !phase.empty() && phase != "Pending";
+        std::string why = condition_message(object, placed ? "Ready" : "Scheduled");
+        if (placed && (phase != "Waiting" || why != why_not)) {
+            const auto node = base::find_string(object, {"status", "nodeName"});
+            fmt::print("reservation/{} {}{}{}\n", found->first, phase, node.empty() ? "" : " on ", node);
+            std::fflush(stdout);
+        }
+        if (!placed || phase == "Waiting") {
+            why_not = std::move(why);
+            return false;
+        }
+        return end(found, phase == "Failed" ? why : "");
+    }
+    // Who was deleted before the list was made is in none.
+    bool listed() {
+        for (auto at = open_.begin(); at != open_.end();) {
+            const auto next = std::next(at);
+            if (!at->second.seen) end(at, "was deleted");
+            at = next;
+        }
+        return open_.empty();
+    }
+    Status outcome(size_t of, int timeout_s) const {
+        if (!failed_.empty()) return base::conflict(failed_);
+        if (open_.empty()) return {};
+        const std::string& trouble = open_.begin()->second.why_not;
+        return Error{Reason::Timeout, fmt::format("{} of {} are not available after {} s{}{}", open_.size(), of,
+                                                  timeout_s, trouble.empty() ? "" : ": ", trouble)};
+    }
+
+private:
+    struct Entry {
+        bool seen = false;
+        std::string why_not;  // it is not available yet
+    };
+    using Open = std::map<std::string, Entry, std::less<>>;  // by name
+
+    bool end(Open::iterator found, std::string_view failure) {
+        if (!failure.empty() && failed_.empty()) failed_ = fmt::format("reservation {}: {}", found->first, failure);
+        open_.erase(found);
+        return open_.empty();
+    }
+
+    Open open_;
+    std::string failed_;  // the first that never will be
+};
+
+Status wait_for(link::Server& server, const std::vector<Json>& objects, int timeout_s) {
+    Progress progress(objects);
+    until(
+        server, {"scheduling.koordinator.sh", "v1alpha1", "reservations"}, timeout_s,
+        [&](const Json& object, bool gone) { return progress.see(object, gone); }, [&] { return progress.listed(); });
+    return progress.outcome(objects.size(), timeout_s);
 }
 
 Status run(const Flags& flags) {
@@ -171,7 +215,7 @@ Status run(const Flags& flags) {
     }
     TRY(create(*connection->server, objects, flags));
     if (!flags.wait || flags.dry_run) return {};
-    return wait_for_places(*connection->server, objects, flags.timeout_s);
+    return wait_for(*connection->server, objects, flags.timeout_s);
 }
 
 }  // namespace
@@ -225,7 +269,7 @@ int reserve(std::vector<std::string> words) {
     line.option("-l,--nodes", flags.nodes, "with --per-node: only nodes that match this selector");
     line.flag("--dry-run", flags.dry_run, "let the server check them, store nothing");
     line.option("-o,--output", flags.output, "json: print them instead of creating them").one_of({"json"});
-    line.flag("--wait", flags.wait, "until each has a place");
+    line.flag("--wait", flags.wait, "until each is available");
     line.option("--timeout", flags.timeout_s, "seconds to wait").within(1, 86400);
     add_server_flags(line, flags.server);
     if (const auto code = line.parse(std::move(words))) return *code;

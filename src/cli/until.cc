@@ -8,7 +8,8 @@
 namespace berth::cli {
 
 bool until(link::Server& server, const link::Resource& resource, int seconds,
-           const std::function<bool(const Json& object, bool gone)>& enough) {
+           const std::function<bool(const Json& object, bool gone)>& enough,
+           const std::function<bool()>& enough_listed) {
     const auto& clock = base::system_clock();
     const auto end = clock.now() + std::chrono::seconds(seconds);
     link::Bell bell;
@@ -16,7 +17,10 @@ bool until(link::Server& server, const link::Resource& resource, int seconds,
     while (clock.now() < end) {
         const auto events = feed->poll(1000);
         for (const auto& event : events) {
-            if (event.type == link::FeedEvent::Type::Synced) continue;
+            if (event.type == link::FeedEvent::Type::Synced) {
+                if (enough_listed && enough_listed()) return true;
+                continue;
+            }
             const auto object = base::parse_json(*event.text);
             if (object && enough(*object, event.type == link::FeedEvent::Type::Gone)) return true;
         }

@@ -44,31 +44,43 @@ bool matches_object(const ReservationOwner::Object& wanted, const PodIdentity& p
            same_or_unset(wanted.api_version, "v1");
 }
 
+// Every pod is a v1 Pod.
+bool narrows(const ReservationOwner::Object& object) {
+    return !object.ns.empty() || !object.name.empty() || !object.uid.empty();
+}
+
+bool narrows(const ReservationOwner::Controller& controller) {
+    ReservationOwner::Controller any;
+    any.controller = controller.controller;
+    return controller != any;
+}
+
+// A part that narrows nothing may stand beside one that does.
+void check_narrows(const Reader& from, const ReservationOwner& owner) {
+    if ((owner.object && narrows(*owner.object)) || (owner.controller && narrows(*owner.controller)) ||
+        (owner.labels && !owner.labels->matches_everything())) {
+        return;
+    }
+    if (owner.object) return from["object"].wrong("would match every pod; give a namespace, name or uid");
+    if (owner.controller) return from["controller"].wrong("would match every pod; name at least one field");
+    if (owner.labels) return from["labelSelector"].wrong("is empty and would match every pod");
+    from.wrong("needs at least one of object, controller, labelSelector");
+}
+
 ReservationOwner read_owner(const Reader& from) {
     ReservationOwner owner;
     const auto text = [](const Reader& at, std::string_view key) { return std::string(at[key].text()); };
     if (const Reader object = from["object"]; object.present()) {
         owner.object = {text(object, "apiVersion"), text(object, "kind"), text(object, "namespace"),
                         text(object, "name"), text(object, "uid")};
-        // Every pod is a v1 Pod.
-        if (owner.object->ns.empty() && owner.object->name.empty() && owner.object->uid.empty()) {
-            object.wrong("would match every pod; give a namespace, name or uid");
-        }
     }
     if (const Reader controller = from["controller"]; controller.present()) {
         owner.controller = {text(controller, "apiVersion"), text(controller, "kind"), text(controller, "namespace"),
                             text(controller, "name"),       text(controller, "uid"),  std::nullopt};
-        if (*owner.controller == ReservationOwner::Controller()) {
-            controller.wrong("would match every pod; name at least one field");
-        }
         if (const Reader flag = controller["controller"]; flag.present()) owner.controller->controller = flag.flag();
     }
-    const Reader selector = from["labelSelector"];
-    owner.labels = read_selector(selector);
-    if (owner.labels && owner.labels->matches_everything()) selector.wrong("is empty and would match every pod");
-    if (!owner.object && !owner.controller && !owner.labels) {
-        from.wrong("needs at least one of object, controller, labelSelector");
-    }
+    owner.labels = read_selector(from["labelSelector"]);
+    check_narrows(from, owner);
     return owner;
 }
 
@@ -225,6 +237,13 @@ bool same_purpose(const Reservation& a, const Reservation& b) {
 bool Reservation::restricts(ResourceId id) const {
     if (id == kPods) return false;
     return restricted.empty() || std::binary_search(restricted.begin(), restricted.end(), id);
+}
+
+bool Reservation::made_by_us() const {
+    if (!meta.labels.has(kMadeFor) || policy != AllocatePolicy::Restricted || !allocate_once) return false;
+    if (owners.size() != 1) return false;
+    const ReservationOwner& owner = owners.front();
+    return (owner.object && !owner.object->uid.empty()) || (owner.controller && !owner.controller->uid.empty());
 }
 
 std::optional<base::Time> Reservation::end() const {

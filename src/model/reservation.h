@@ -108,8 +108,9 @@ struct Reservation : ReservationStatus {
     std::string fault;                   // what cannot be read, of one that is live: it keeps its room, nobody draws
 
     bool restricts(ResourceId id) const;
-    // Made by Berth itself for a preemption or a migration.
-    bool made_by_us() const { return meta.labels.has(kMadeFor); }
+    // Made by Berth itself for a preemption or a migration. Who merely sets the label gains nothing but what those are:
+    // used once, Restricted, for one pod or the pods of one controller.
+    bool made_by_us() const;
     // When it ends, if ever.
     std::optional<base::Time> end() const;
 };

@@ -141,7 +141,7 @@ Json room_for(const Pod& pod, std::string_view node) {
 }
 
 std::string_view room_owner(const Reservation& reservation) {
-    if (reservation.meta.labels.get(kMadeFor) != kForPreemption || reservation.owners.size() != 1) return "";
+    if (reservation.meta.labels.get(kMadeFor) != kForPreemption || !reservation.made_by_us()) return "";
     const auto& owner = reservation.owners.front().object;
     return owner ? std::string_view(owner->uid) : "";
 }

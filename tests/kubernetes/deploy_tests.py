@@ -54,6 +54,8 @@ BROKEN = [
     ("an object of any name", {"owners": [{"object": {"apiVersion": "v1", "kind": "Pod"}}]}, "would match every pod"),
     ("an empty controller", {"owners": [{"controller": {"controller": True}}]}, "would match every pod"),
     ("an empty selector", {"owners": [{"labelSelector": {}}]}, "would match every pod"),
+    ("nothing but empty parts", {"owners": [{"object": {}, "controller": {}, "labelSelector": {}}]},
+     "would match every pod"),
     ("an unknown operator", {"owners": [{"labelSelector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}}]},
      "operator"),
     ("an unknown policy", {"allocatePolicy": "Strict"}, "allocatePolicy"),
@@ -81,6 +83,9 @@ def reservation_schema(stage):
             broken["spec"].update(copy.deepcopy(change))
             code, answer = cluster.ask("POST", RESERVATIONS, broken)
             assert code == 422 and part in answer["message"], f"{what}: {code} {answer}"
+        beside = reservation("beside", "a")
+        beside["spec"]["owners"][0]["object"] = {}
+        cluster.make(RESERVATIONS, beside)
         good = reservation("good", "a", cpu="4", memory="4Gi")
         good["spec"]["template"]["spec"]["somethingNew"] = {"kept": True}
         good["status"] = {"phase": "Available"}
