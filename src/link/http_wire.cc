@@ -188,10 +188,11 @@ private:
     };
 
     void run() {
+        Rest rest;
         while (io_.run_one() > 0) {
             const auto woken = steady_clock::now();
             io_.poll();
-            std::this_thread::sleep_for(rest_after(steady_clock::now() - woken));
+            std::this_thread::sleep_for(rest.after(woken, steady_clock::now()));
         }
     }
 

@@ -5,10 +5,29 @@
 
 namespace berth::link {
 
-// How long a thread rests that worked so long since it was woken, before it waits again. Under load many messages share
-// a wake-up then, which costs more than any of them; a thread that is mostly idle is hardly delayed.
-inline std::chrono::nanoseconds rest_after(std::chrono::nanoseconds work) {
-    return std::min<std::chrono::nanoseconds>(25 * work, std::chrono::milliseconds(20));
-}
+// How long a thread that was woken and worked rests before it waits again. One that works little, less than a
+// twenty-fifth of the time, does not: its messages come one by one and go on at once. One that works more rests, so that
+// many messages share a wake-up, which costs more than any of them.
+class Rest {
+public:
+    using Instant = std::chrono::steady_clock::time_point;
+    using Span = std::chrono::steady_clock::duration;
+
+    // It was woken at `woken` and has done its work `now`.
+    Span after(Instant woken, Instant now) {
+        debt_ = std::max(debt_ - (now - seen_) / kIdlePerWork, Span::zero()) + (now - woken);
+        debt_ = std::min(debt_, kAllowed + kLongest / kIdlePerWork);
+        seen_ = now;
+        return std::max(kIdlePerWork * (debt_ - kAllowed), Span::zero());
+    }
+
+private:
+    static constexpr int kIdlePerWork = 25;
+    static constexpr Span kAllowed = std::chrono::milliseconds(1);
+    static constexpr Span kLongest = std::chrono::milliseconds(20);
+
+    Span debt_{};  // work done that idle time has not paid for
+    Instant seen_{};
+};
 
 }  // namespace berth::link

@@ -86,7 +86,7 @@ public:
     void wait(base::Duration most) {
         const auto now = std::chrono::steady_clock::now();
         const auto end = now + most;
-        std::this_thread::sleep_until(std::min(now + rest_after(now - woken_), end));
+        std::this_thread::sleep_until(std::min(now + rest_.after(woken_, now), end));
         bell_.wait(end - std::chrono::steady_clock::now());
         woken_ = std::chrono::steady_clock::now();
     }
@@ -119,6 +119,7 @@ private:
     std::vector<Followed> followed_;
     size_t under_way_ = 0;
     std::chrono::steady_clock::time_point woken_;
+    Rest rest_;
     std::atomic<bool> synced_ = false;
     std::atomic<bool> stopping_ = false;
 };

@@ -1,0 +1,56 @@
+#include "link/rest.h"
+
+#include <gtest/gtest.h>
+
+namespace berth::link {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Woken every `period` for `work`, for a second: how long it rested in all, and at most at once.
+struct Rested {
+    Rest::Span all{};
+    Rest::Span longest{};
+};
+
+Rested second_of(Rest& rest, Rest::Span period, Rest::Span work) {
+    Rested out;
+    Rest::Instant now{1h};
+    for (const auto end = now + 1s; now < end; now += period) {
+        const auto span = rest.after(now, now + work);
+        out.all += span;
+        out.longest = std::max(out.longest, span);
+        now += span;
+    }
+    return out;
+}
+
+TEST(Rest, WhoWorksLittleDoesNotRest) {
+    Rest rest;
+    EXPECT_EQ(second_of(rest, 10ms, 300us).all, 0ms) << "3 % of the time";
+}
+
+TEST(Rest, ABurstOfAMillisecondIsFree) {
+    Rest rest;
+    const Rest::Instant start{1h};
+    EXPECT_EQ(rest.after(start, start + 1ms), 0ms);
+    EXPECT_GT(rest.after(start + 1ms, start + 2ms), 10ms);
+}
+
+TEST(Rest, WhoWorksMuchRestsMostOfTheTime) {
+    Rest rest;
+    const auto rested = second_of(rest, 1ms, 500us);
+    EXPECT_GT(rested.all, 850ms);
+    EXPECT_LE(rested.longest, 20ms);
+}
+
+// The first wake-up of a thread has no beginning; and no hour of work is paid for by a day of rests.
+TEST(Rest, DebtIsForgiven) {
+    Rest rest;
+    const Rest::Instant start{1h};
+    EXPECT_EQ(rest.after({}, start), 20ms);
+    EXPECT_EQ(rest.after(start + 100ms, start + 100ms + 100us), 0ms);
+}
+
+}  // namespace
+}  // namespace berth::link
