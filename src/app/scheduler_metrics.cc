@@ -1,5 +1,8 @@
 #include "app/scheduler_metrics.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
 
 namespace berth::app {
@@ -8,10 +11,15 @@ namespace {
 // From 1 ms, each twice the one before; the bounds of kube-scheduler.
 constexpr std::array<double, 15> kSeconds{0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128,
                                           0.256, 0.512, 1.024, 2.048, 4.096, 8.192, 16.384};
+// From 10 ms, each twice the one before.
+constexpr std::array<double, 20> kWaited{0.01,  0.02,  0.04,  0.08,  0.16,   0.32,   0.64,   1.28,    2.56,    5.12,
+                                         10.24, 20.48, 40.96, 81.92, 163.84, 327.68, 655.36, 1310.72, 2621.44, 5242.88};
 constexpr std::array<double, 5> kAttempts{1, 2, 4, 8, 16};
 constexpr std::array<double, 7> kVictims{1, 2, 4, 8, 16, 32, 64};
 constexpr std::string_view kPending = "scheduler_pending_pods";
 constexpr std::string_view kPendingHelp = "Pods that wait for a decision, by queue.";
+constexpr std::string_view kCache = "scheduler_cache_size";
+constexpr std::string_view kCacheHelp = "What the scheduler knows of; its pods are those on nodes.";
 
 }  // namespace
 
@@ -25,7 +33,8 @@ SchedulerMetrics::SchedulerMetrics(base::Metrics& metrics)
       gated_(metrics.gauge(kPending, kPendingHelp, {{"queue", "gated"}})),
       preemptions_(
           metrics.counter("scheduler_preemption_attempts_total", "Searches for pods that might go for another.")),
-      nodes_(metrics.gauge("scheduler_cache_size", "What the scheduler knows of.", {{"type", "nodes"}})),
+      nodes_(metrics.gauge(kCache, kCacheHelp, {{"type", "nodes"}})),
+      pods_(metrics.gauge(kCache, kCacheHelp, {{"type", "pods"}})),
       victims_(metrics.histogram("scheduler_preemption_victims", "Pods that had to go for one.", {}, kVictims)) {}
 
 SchedulerMetrics::Result& SchedulerMetrics::result(const std::string& result, const std::string& profile) {
@@ -41,11 +50,24 @@ SchedulerMetrics::Result& SchedulerMetrics::result(const std::string& result, co
         .first->second;
 }
 
-void SchedulerMetrics::bound(const std::string& profile, base::Duration took, int attempts) {
+base::Histogram& SchedulerMetrics::waited(int attempts) {
+    const size_t most = waited_.size() - 1;
+    const size_t place = std::min(static_cast<size_t>(attempts), most);
+    if (!waited_[place]) {
+        waited_[place] = &metrics_.histogram(
+            "scheduler_pod_scheduling_sli_duration_seconds", "From when a pod could be decided to its bind's answer.",
+            {{"attempts", place == most ? fmt::format("{}+", most) : std::to_string(place)}}, kWaited);
+    }
+    return *waited_[place];
+}
+
+void SchedulerMetrics::bound(const std::string& profile, base::Duration took, base::Duration since_ready,
+                             int attempts) {
     Result& of = result("scheduled", profile);
     of.attempts.add();
     of.duration.observe(std::chrono::duration<double>(took).count());
     attempts_.observe(attempts);
+    waited(attempts).observe(std::chrono::duration<double>(since_ready).count());
 }
 
 void SchedulerMetrics::failed(const std::string& profile, base::Duration took) {
@@ -61,6 +83,7 @@ void SchedulerMetrics::round(const sched::Scheduler& scheduler, base::Duration t
     unschedulable_.set(static_cast<double>(sizes.unschedulable));
     gated_.set(static_cast<double>(sizes.gated));
     nodes_.set(static_cast<double>(scheduler.ledger().node_count()));
+    pods_.set(static_cast<double>(scheduler.ledger().pod_count()));
     const auto& counts = scheduler.counts();
     const auto observe = [&](const std::string& name, const auto& now, auto& before) {
         for (const auto& [profile, count] : now) {

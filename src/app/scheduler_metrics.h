@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
 #include <vector>
@@ -15,8 +16,9 @@ class SchedulerMetrics {
 public:
     explicit SchedulerMetrics(base::Metrics& metrics);
 
-    // A bind was answered: since its round began that long ago, at the pod's n-th attempt.
-    void bound(const std::string& profile, base::Duration took, int attempts);
+    // A bind was answered at the pod's n-th attempt: its round began, and the pod first could be decided, that long
+    // ago.
+    void bound(const std::string& profile, base::Duration took, base::Duration waited, int attempts);
     // It was refused, or nobody knows.
     void failed(const std::string& profile, base::Duration took);
     // After a round of decisions: what was refused in it, and who waits now.
@@ -30,9 +32,11 @@ private:
         base::Histogram& duration;
     };
     Result& result(const std::string& result, const std::string& profile);
+    base::Histogram& waited(int attempts);
 
     base::Metrics& metrics_;
     std::map<std::pair<std::string, std::string>, Result> results_;
+    std::array<base::Histogram*, 16> waited_{};  // by attempts; the last is for more
     base::Histogram& attempts_;
     base::Gauge& active_;
     base::Gauge& backoff_;
@@ -40,6 +44,7 @@ private:
     base::Gauge& gated_;
     base::Counter& preemptions_;
     base::Gauge& nodes_;
+    base::Gauge& pods_;
     base::Histogram& victims_;
     sched::SchedulerCounts before_;
 };

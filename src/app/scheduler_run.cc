@@ -210,11 +210,12 @@ void SchedulerRun::keep_document(const std::string& kind, const model::Meta& met
 void SchedulerRun::carry_out(std::vector<sched::Plan> plans, base::Instant since) {
     metrics_.planned(plans);
     for (auto& plan : plans) {
-        Sent sent{std::move(plan), {}, 0, since};
+        Sent sent{std::move(plan), {}, 0, since, since};
         if (const auto* bind = std::get_if<sched::BindPod>(&sent.plan)) {
             const model::Pod* pod = scheduler_.pending_pod(bind->uid);
             if (pod != nullptr) sent.profile = pod->spec->scheduler_name;
             sent.attempts = scheduler_.attempts(bind->uid);
+            sent.ready = scheduler_.ready_since(bind->uid).value_or(since);
         }
         send(std::move(sent));
     }
@@ -236,9 +237,10 @@ void SchedulerRun::send(Sent sent) {
 
 void SchedulerRun::count(const Sent& sent, sched::Outcome outcome) {
     if (!std::holds_alternative<sched::BindPod>(sent.plan)) return;
-    const auto took = clock_.now() - sent.since;
+    const auto now = clock_.now();
+    const auto took = now - sent.since;
     if (outcome == sched::Outcome::Done) {
-        metrics_.bound(sent.profile, took, sent.attempts);
+        metrics_.bound(sent.profile, took, now - sent.ready, sent.attempts);
     } else {
         metrics_.failed(sent.profile, took);
     }

@@ -32,12 +32,14 @@ public:
     bool synced() const { return traffic_.synced(); }
 
 private:
-    // What was sent, and for a bind: whose it was, at which attempt, and when its round of decisions began.
+    // What was sent, and for a bind: whose it was, at which attempt, when its round of decisions began, and since when
+    // the pod waited for one.
     struct Sent {
         sched::Plan plan;
         std::string profile;
         int attempts = 0;
         base::Instant since;
+        base::Instant ready;
     };
 
     // A reservation whose template names a priority class.

@@ -176,6 +176,7 @@ public:
     size_t rows() const { return nodes_.size(); }
     bool alive(Row row) const { return nodes_[row].node != nullptr; }
     size_t node_count() const { return by_name_.size(); }
+    size_t pod_count() const { return pod_by_uid_.size(); }
     Row row_of(std::string_view node_name) const;
     const NodeEntry& at(Row row) const { return nodes_[row]; }
     const model::Node& node(Row row) const { return *nodes_[row].node; }

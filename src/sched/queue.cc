@@ -92,7 +92,7 @@ void Queue::wake(Item& item, base::Instant now) {
     back_off(item, now);
 }
 
-void Queue::add(const Entry& entry, bool gated, base::Instant) {
+void Queue::add(const Entry& entry, bool gated, base::Instant now) {
     const auto [found, fresh] = items_.try_emplace(entry.key);
     Item& item = found->second;
     if (!fresh) leave(item);
@@ -103,6 +103,7 @@ void Queue::add(const Entry& entry, bool gated, base::Instant) {
         ++gated_;
         return;
     }
+    if (!item.ready_since) item.ready_since = now;
     activate(item);
 }
 
@@ -138,6 +139,11 @@ std::optional<std::string> Queue::pop(base::Instant now) {
 int Queue::attempts(std::string_view key) const {
     const auto found = items_.find(key);
     return found == items_.end() ? 0 : found->second.attempts;
+}
+
+std::optional<base::Instant> Queue::ready_since(std::string_view key) const {
+    const auto found = items_.find(key);
+    return found == items_.end() ? std::nullopt : found->second.ready_since;
 }
 
 void Queue::failed(std::string_view key, base::Instant now) {

@@ -64,6 +64,8 @@ public:
     std::optional<std::string> pop(base::Instant now);
     // How often it was popped.
     int attempts(std::string_view key) const;
+    // When it first could be decided: it came, or its last gate went. None while it is gated, or unknown.
+    std::optional<base::Instant> ready_since(std::string_view key) const;
 
     // Something broke that has nothing to do with the cluster's state (a conflict, the network): try again after
     // backoff.
@@ -82,6 +84,7 @@ private:
         Entry entry;
         uint64_t arrival = 0;
         int attempts = 0;
+        std::optional<base::Instant> ready_since;
         Where where = Where::Active;
         uint32_t cured_by = 0;
         base::Instant backoff_until;

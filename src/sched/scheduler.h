@@ -78,6 +78,7 @@ public:
     const SchedulerCounts& counts() const { return counts_; }
     // How often a pending pod was tried.
     int attempts(std::string_view uid) const { return queue_.attempts(uid); }
+    std::optional<base::Instant> ready_since(std::string_view uid) const { return queue_.ready_since(uid); }
     const model::Pod* pending_pod(std::string_view uid) const;
 
 private:

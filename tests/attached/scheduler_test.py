@@ -97,6 +97,8 @@ def binds_pods_and_answers(server, port):
     for line in ('scheduler_schedule_attempts_total{result="scheduled",profile="berth"} 20',
                  'scheduler_scheduling_attempt_duration_seconds_count{result="scheduled",profile="berth"} 20',
                  'scheduler_pod_scheduling_attempts_bucket{le="1"} 20', 'scheduler_pending_pods{queue="active"} 0',
+                 'scheduler_pod_scheduling_sli_duration_seconds_count{attempts="1"} 20',
+                 'scheduler_cache_size{type="pods"} 20',
                  'leader_election_master_status{name="berth-scheduler"} 1', "process_resident_memory_bytes "):
         check(code == 200 and line in text, line + " is not in: " + text)
     check(plain(f"{port}/healthz") == (200, "ok") and plain(f"{port}/livez")[0] == 200, "healthz")
