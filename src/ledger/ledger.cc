@@ -261,6 +261,10 @@ void Ledger::recount(ReservationEntry& reservation, const PodEntry& pod, F chang
         change_sum(reservation.row, id, -was);
         change_sum(reservation.row, id, is);
     });
+    rescore(reservation);
+}
+
+void Ledger::rescore(ReservationEntry& reservation) {
     const auto [cpu, memory] = scoring_of(reservation, pods_);
     score(reservation, cpu, memory);
 }

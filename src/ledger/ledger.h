@@ -269,6 +269,7 @@ private:
     void change_scoring(Row row, int64_t cpu, int64_t memory);
     // Brings the reservation's part in the scores up to date.
     void score(ReservationEntry& reservation, int64_t cpu, int64_t memory);
+    void rescore(ReservationEntry& reservation);
     void change_sums(const PodEntry& pod, int sign);
     void change_sums(ReservationEntry& reservation, int sign);
     void settle_sums(Row row);

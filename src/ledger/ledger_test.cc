@@ -181,5 +181,57 @@ TEST(Ledger, SumsAreThoseOfTheMembersAfterEveryStep) {
     }
 }
 
+// The same with reservations: they come, change their template and amounts, are finished, go, and have owners.
+TEST(Ledger, SumsAreThoseOfTheMembersWithReservations) {
+    const uint64_t seed = base::seed_from_system();
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    base::Random random(seed);
+    const auto amount = [&] { return random.chance(1, 10) ? INT64_MAX - 5 : random.between(0, 4000); };
+    Ledger ledger;
+    for (const auto* name : {"a", "b"}) ledger.put(node_named(name, 64000));
+    for (uint64_t step = 1; step <= 3000; ++step) {
+        const std::string uid = fmt::format("r-{}", random.below(6));
+        const auto what = random.below(8);
+        if (what < 4) {
+            const ReservationIndex known = ledger.find_reservation(uid);
+            const std::string node =
+                known == kNone ? (random.chance(1, 2) ? "a" : "b") : ledger.reservation(known).node;
+            auto changed = *available_on(node, amount(), step);
+            changed.meta.name = changed.meta.uid = uid;
+            changed.allocatable.set(model::kCpu, amount());
+            ledger.put(std::make_shared<const model::Reservation>(std::move(changed)));
+        } else if (what == 4) {
+            ledger.remove_reservation(uid);
+        } else if (const auto known = ledger.find_reservation(uid); what == 5 && known != kNone) {
+            ledger.finish(known);
+        } else {
+            model::Pod pod = pod_of(random.below(12), spec_of(amount(), 1));
+            ledger.remove_pod(pod.meta.uid);
+            pod.node = random.chance(1, 2) ? "a" : "b";
+            pod.meta.annotations.set(model::kReservationAllocated, fmt::format(R"({{"name":"{0}","uid":"{0}"}})", uid));
+            pod.meta.owners.emplace_back().name = "set";
+            ledger.put(pod);
+        }
+        for (const Row row : {0u, 1u}) {
+            const Resources use = ledger.recomputed_use(row);
+            ASSERT_EQ(ledger.column(model::kCpu)->used[row], use.get(model::kCpu)) << "step " << step;
+            ASSERT_EQ(ledger.column(model::kPods)->used[row], use.get(model::kPods)) << "step " << step;
+        }
+    }
+}
+
+// A list that is read again tells nothing new of one that was finished meanwhile.
+TEST(Ledger, WhatWasFinishedStaysSoUntilTheObjectChanges) {
+    Ledger ledger;
+    ledger.put(node_named("a", 4000));
+    ledger.put(available_on("a", 1000, 7));
+    ledger.finish(ledger.find_reservation("r-uid"));
+    EXPECT_EQ(ledger.free(0, model::kCpu), 4000);
+    ledger.put(available_on("a", 1000, 7));
+    EXPECT_EQ(ledger.free(0, model::kCpu), 4000);
+    ledger.put(available_on("a", 1000, 8));
+    EXPECT_EQ(ledger.free(0, model::kCpu), 3000);
+}
+
 }  // namespace
 }  // namespace berth::ledger

@@ -408,7 +408,6 @@ void Ledger::reshape(ReservationIndex index, std::shared_ptr<const model::Reserv
     ReservationEntry& entry = reservations_[index];
     const bool other = entry.row != kNoRow && *entry.spec != *next->spec;
     if (other) {
-        change_sums(entry, -1);
         volumes_.leave({true, index}, entry.row);
         terms_->hide(index);
     }
@@ -421,8 +420,7 @@ void Ledger::reshape(ReservationIndex index, std::shared_ptr<const model::Reserv
     entry.scoring_cpu = entry.spec->scoring_cpu_milli;
     entry.scoring_memory = entry.spec->scoring_memory;
     if (!other) return;
-    change_sums(entry, 1);
-    settle_sums(entry.row);
+    rescore(entry);
     volumes_.enter({true, index}, entry.row, entry.spec);
     show_near(index);
     recompute_ports(entry.row);
