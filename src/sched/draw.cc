@@ -258,13 +258,4 @@ model::Labels annotations_for(const ledger::Charges& charges, const model::Pod& 
     return out;
 }
 
-bool shielded(ledger::PodIndex victim, const Ask& ask, const Ledger& ledger) {
-    const auto& pod = ledger.pod(victim);
-    const Credit* credit = pod.row == ledger::kNoRow ? nullptr : ask.credit(pod.row);
-    bool shields = false;
-    pod.each_charge(
-        [&](ReservationIndex to, const model::Resources&) { shields = shields || !credit || !credit->covers(to); });
-    return shields;
-}
-
 }  // namespace berth::sched

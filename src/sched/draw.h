@@ -40,8 +40,4 @@ ledger::Charges charges_on(const Ask& ask, const Ledger& ledger, Row row);
 // What the Binding writes into the pod along with its node.
 model::Labels annotations_for(const ledger::Charges& charges, const model::Pod& pod, const Ledger& ledger);
 
-// Evicting the pod would give the asking one nothing: its room belongs to a live reservation that the asker has no part
-// in. The protection ends with the reservation.
-bool shielded(ledger::PodIndex victim, const Ask& ask, const Ledger& ledger);
-
 }  // namespace berth::sched

@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "base/json_view.h"
 #include "model/reservation_status.h"
-#include "sched/draw.h"
+#include "sched/victims.h"
 #include "stage.h"
 
 namespace berth::reservations {
@@ -115,14 +115,18 @@ TEST_F(Reservations, OutsidersGainNothingFromEvictingOwners) {
     stage.schedule("w1");
     stage.create("db", PodWish{.app = "db", .cpu = 12});
     stage.create("w2", PodWish{.app = "web", .cpu = 12});
-    const auto victim = stage.ledger.find_pod(stage.pods.at("w1").meta.uid);
-    const auto outsider = sched::ask_for(stage.pods.at("db"), stage.ledger);
-    const auto insider = sched::ask_for(stage.pods.at("w2"), stage.ledger);
-    EXPECT_TRUE(sched::shielded(victim, outsider, stage.ledger));
-    EXPECT_FALSE(sched::shielded(victim, insider, stage.ledger));
+    const auto victims_of = [&](const std::string& name) {
+        model::Pod pod = stage.pods.at(name);
+        auto important = std::make_shared<model::PodSpec>(*pod.spec);
+        important->priority = 100;
+        pod.spec = important;
+        return sched::evictable(sched::ask_for(pod, stage.ledger), stage.ledger, stage.ledger.row_of("n1")).size();
+    };
+    EXPECT_EQ(victims_of("db"), 0u);
+    EXPECT_EQ(victims_of("w2"), 1u);
     stage.clock.advance(hours(25));
     stage.reconcile();
-    EXPECT_FALSE(sched::shielded(victim, outsider, stage.ledger)) << "the protection ends with the reservation";
+    EXPECT_EQ(victims_of("db"), 1u) << "the protection ends with the reservation";
 }
 
 // #1247
@@ -213,6 +217,8 @@ TEST_F(Reservations, AfterARestartOwnersAreThoseThatAreBound) {
         stage.create(name, PodWish{.app = "web", .cpu = 3});
         ASSERT_TRUE(stage.schedule(name));
     }
+    stage.reconcile();
+    ASSERT_EQ(stage.reservation("r").current_owners.size(), 2u);
     stage.delete_pod("w1");  // nobody has written the status yet
     stage.restart(random);
     stage.reconcile();
@@ -233,6 +239,10 @@ TEST_F(Reservations, SucceededIsNeverTurnedFailed) {
     stage.clock.advance(minutes(5));
     stage.reconcile();
     EXPECT_EQ(phase("r"), ReservationPhase::Succeeded);
+    stage.delete_pod("w1");
+    stage.restart(random);
+    stage.reconcile();
+    EXPECT_EQ(phase("r"), ReservationPhase::Succeeded) << "what is stored says so, not what is remembered";
 }
 
 // Also where there is no amount to allocate: a port is all it holds.
