@@ -42,6 +42,8 @@ public:
         uint64_t replays = 0;  // only changed rows
         uint64_t lowered = 0;  // keys that were too high
         uint64_t drawn = 0;    // by the best place with credit
+        // Pods that might match a reservation; only they pay for there being any.
+        uint64_t matching = 0;
     };
     const Counts& counts() const { return counts_; }
 

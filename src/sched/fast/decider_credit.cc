@@ -47,6 +47,7 @@ ledger::Charges Decider::charges(const model::Pod& pod, const Ledger& ledger, Ro
 }
 
 Row Decider::choose_with_side(Class& c, const model::Pod& pod, const Ledger& ledger) {
+    ++counts_.matching;
     Side& side = side_of(c, pod, ledger);
     if (!side.fault().empty()) return ledger::kNoRow;
     Ask ask;
