@@ -222,8 +222,7 @@ private:
             EXPECT_LE(without_waiting.get(id), node.allocatable.get(id)) << name << " " << model::resource_name(id);
         }
         EXPECT_EQ(equation(name), members) << name;
-        std::vector<model::HostPort> ports = ledger.at(row).ports.held();
-        std::sort(ports.begin(), ports.end());
+        const std::vector<model::HostPort> ports = ports_of(ledger, name);
         EXPECT_EQ(std::adjacent_find(ports.begin(), ports.end()), ports.end()) << "a port has two holders on " << name;
     }
 
@@ -291,12 +290,20 @@ private:
         }
     }
 
+    static std::vector<model::HostPort> ports_of(const ledger::Ledger& ledger, const std::string& node) {
+        std::vector<model::HostPort> ports = ledger.at(ledger.row_of(node)).ports.held();
+        std::sort(ports.begin(), ports.end());
+        return ports;
+    }
+
     void check_replay() {
         const ledger::Ledger fresh = stage_.replay(random_);
         for (const auto& [name, node] : stage_.nodes) {
             EXPECT_EQ(fresh.recomputed_use(fresh.row_of(name)),
                       stage_.ledger.recomputed_use(stage_.ledger.row_of(name)))
                 << "a replay of the stored objects differs on " << name;
+            EXPECT_EQ(ports_of(fresh, name), ports_of(stage_.ledger, name))
+                << "a replay of the stored objects differs in the ports of " << name;
         }
         for (const auto& [name, claim] : stage_.claims) {
             EXPECT_EQ(fresh.volumes().users("default/" + name).size(),
