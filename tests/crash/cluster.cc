@@ -79,7 +79,8 @@ bool Follower::poll(size_t most, const std::function<void(const std::string& kin
     return any;
 }
 
-Cluster::Cluster() : controllers_feed_(server_, kCounted), objects_feed_(server_, kObjects) {
+Cluster::Cluster(bool claims_first)
+    : claims_first_(claims_first), controllers_feed_(server_, kCounted), objects_feed_(server_, kObjects) {
     server_.written = [this] { check(); };
     server_.create("storage.k8s.io/storageclasses", JsonObject{{"metadata", JsonObject{{"name", "late"}}},
                                                                {"provisioner", control::kSimulatedProvisioner},
@@ -92,7 +93,7 @@ Cluster::Cluster() : controllers_feed_(server_, kCounted), objects_feed_(server_
 
 void Cluster::start() {
     scheduler_ = std::make_unique<sched::Scheduler>(sched::Scheduler::Profiles{{"berth", sched::default_profile()}},
-                                                    sched::SchedulerOptions{});
+                                                    sched::SchedulerOptions{.claims_first = claims_first_});
     feed_ = std::make_unique<Follower>(server_, kScheduled);
     while (feed_->poll(1000, [this](const auto& kind, const auto& event) { apply(kind, event); })) {
     }
@@ -368,6 +369,9 @@ std::string Cluster::unsettled() {
     }
     for (const auto& record : server_.list(kReservations)) {
         const auto object = read(*record->bytes, record->revision, model::read_reservation);
+        if (object.allocate_once && object.live() && !object.current_owners.empty()) {
+            return object.meta.name + " is claimed for a pod that is not bound";
+        }
         const auto owner = model::room_owner(object);
         if (owner.empty() || model::is_final(object.phase)) continue;
         if (!scheduler_->pending_pod(owner)) return object.meta.name + " keeps room for nobody";

@@ -40,7 +40,8 @@ enum class Fate : uint8_t {
 // A cluster of which the scheduler can be killed between any two of its requests. What is stored is all that survives.
 class Cluster {
 public:
-    Cluster();
+    // Claims first: as before a server that does not end an allocateOnce reservation with the bind.
+    explicit Cluster(bool claims_first);
 
     void node(const std::string& name, int cpu);
     void pod(const std::string& name, int cpu, int priority, const std::string& app, const std::string& node = "",
@@ -87,6 +88,7 @@ private:
     void reconcile_objects();
 
     SmallServer server_;
+    bool claims_first_;
     base::Instant now_{1'000'000'000};
     base::Time wall_{1'767'225'600'000'000'000};
     std::unique_ptr<sched::Scheduler> scheduler_;

@@ -33,15 +33,16 @@ void go_on(Cluster& cluster, size_t round) {
 }
 
 // The whole story with one mishap at one request; false when it has fewer requests than that.
-bool tell(size_t at, Fate fate) {
-    Cluster cluster;
+bool tell(size_t at, Fate fate, bool claims_first) {
+    Cluster cluster(claims_first);
     begin_story(cluster);
     for (size_t round = 0; round < 60; ++round) {
         cluster.schedule([&] { return cluster.requests() == at ? fate : Fate::Answered; });
         if (round == 40) cluster.deliver_late();
         go_on(cluster, round);
     }
-    const std::string where = fmt::format("request {}, fate {}", at, static_cast<int>(fate));
+    const std::string where = fmt::format("request {}, fate {}, {}", at, static_cast<int>(fate),
+                                          claims_first ? "claims first" : "binds at once");
     EXPECT_TRUE(cluster.settle()) << where << ": it does not come to rest";
     EXPECT_EQ(cluster.broken(), "") << where;
     EXPECT_EQ(cluster.unsettled(), "") << where;
@@ -56,26 +57,28 @@ bool tell(size_t at, Fate fate) {
 }
 
 TEST(UndisturbedTest, TheStoryEndsAsItShould) {
-    EXPECT_FALSE(tell(1000, Fate::Answered));
+    for (const bool claims_first : {false, true}) EXPECT_FALSE(tell(1000, Fate::Answered, claims_first));
 }
 
-class CrashTest : public testing::TestWithParam<Fate> {};
+class CrashTest : public testing::TestWithParam<std::tuple<Fate, bool>> {};
 
 TEST_P(CrashTest, AtEveryRequest) {
     size_t at = 1;
-    while (tell(at, GetParam())) ++at;
+    const auto [fate, claims_first] = GetParam();
+    while (tell(at, fate, claims_first)) ++at;
     EXPECT_GT(at, 12u) << "the story is shorter than it was";
     RecordProperty("requests", static_cast<int>(at));
 }
 
 INSTANTIATE_TEST_SUITE_P(Fates, CrashTest,
-                         testing::Values(Fate::AnswerLost, Fate::Lost, Fate::DieBefore, Fate::DieAfter,
-                                         Fate::DieThenLater));
+                         testing::Combine(testing::Values(Fate::AnswerLost, Fate::Lost, Fate::DieBefore, Fate::DieAfter,
+                                                          Fate::DieThenLater),
+                                          testing::Bool()));
 
 // Random stories with random mishaps. BERTH_SEED and BERTH_SEEDS choose which.
 void random_story(uint64_t seed) {
     base::Random random(seed);
-    Cluster cluster;
+    Cluster cluster(random.chance(1, 2));
     const auto nodes = 1 + random.below(3);
     for (uint64_t i = 0; i < nodes; ++i) cluster.node(fmt::format("n{}", i), 4);
     const auto fate = [&] { return random.chance(3, 4) ? Fate::Answered : static_cast<Fate>(1 + random.below(5)); };
