@@ -377,6 +377,10 @@ TEST(Front, ABrokenReservationIsRefusedWithItsFieldsPath) {
         {body("{}", ""), "spec.owners[0]"},
         {body("", ""), "spec.owners"},
         {body(R"({"object":{"kind":"Pod"}})", ""), "spec.owners[0].object"},
+        {body(R"({"labelSelector":{}})", ""), "spec.owners[0].labelSelector"},
+        {fmt::format(R"({{"metadata":{{"name":"bad"}},"spec":{{"owners":[{}],"template":{{}}}}}})", owner),
+         "spec.template.spec.containers"},
+        {fmt::format(R"({{"metadata":{{"name":"bad"}},"spec":{{"owners":[{}]}}}})", owner), "spec.template"},
         {body(owner, "", R"(,"tolerations":[{"key":"a","operator":"Near"}])"),
          "spec.template.spec.tolerations[0].operator"},
     };

@@ -252,6 +252,18 @@ TEST_F(BindGuardTest, ANodeAttachesNoMoreVolumesThanItCan) {
     EXPECT_TRUE(bind_with("b", "b"));
 }
 
+TEST_F(BindGuardTest, AReservationGetsNoPlaceForAVolumeThatIsTaken) {
+    ASSERT_TRUE(limit_volumes(store::Op::Create, 1));
+    for (const auto* name : {"a", "b"}) add_claim(name, "ReadWriteOnce");
+    ASSERT_TRUE(create_with("a", "other"));
+    ASSERT_TRUE(bind_with("a", "other"));
+    ASSERT_TRUE(reserve_claim(store::Op::Create, "Pending", "b"));
+    EXPECT_FALSE(reserve_claim(store::Op::Update, "Available", "b"));
+    EXPECT_FALSE(reserve_claim(store::Op::Update, "Waiting", "b"));
+    ASSERT_TRUE(limit_volumes(store::Op::Update, 2));
+    EXPECT_TRUE(reserve_claim(store::Op::Update, "Available", "b"));
+}
+
 TEST_F(BindGuardTest, AReservedPlaceForAVolumeIsForThoseThatDrawFromIt) {
     ASSERT_TRUE(limit_volumes(store::Op::Create, 1));
     for (const auto* name : {"reserved", "b"}) add_claim(name, "ReadWriteOnce");
@@ -269,6 +281,8 @@ TEST_F(BindGuardTest, AfterARestartItKnowsClaimsAndLimits) {
     ASSERT_TRUE(bind_with("one", "a"));
     const BindGuard again(*store_);
     const auto& volumes = again.ledger().volumes();
+    ASSERT_NE(volumes.claims().find("default/one"), nullptr);
+    ASSERT_NE(volumes.csi_nodes().find("n1"), nullptr);
     EXPECT_TRUE(volumes.claims().find("default/one")->modes.has(model::AccessMode::ReadWriteOncePod));
     EXPECT_EQ(volumes.users("default/one").size(), 1u);
     EXPECT_EQ(volumes.csi_nodes().find("n1")->drivers[0].limit, 1);

@@ -66,6 +66,12 @@ metadata:
 spec: {nodeName: n1, containers: [{name: c}]}
 ---
 kind: Reservation
+metadata: {name: broken, uid: r2}
+spec:
+  owners: [{labelSelector: {matchLabels: {app: web}}}]
+  template: {spec: {tolerations: [{key: a, operator: Near}], containers: [{name: c}]}}
+---
+kind: Reservation
 metadata: {name: held, uid: r1}
 spec:
   ttl: "0"
@@ -76,12 +82,6 @@ status:
   nodeName: n1
   allocatable: {cpu: 1500m}
   conditions: [{type: Ready, status: "True", reason: Available}]
----
-kind: Reservation
-metadata: {name: broken, uid: r2}
-spec:
-  owners: [{labelSelector: {matchLabels: {app: web}}}]
-  template: {spec: {tolerations: [{key: a, operator: Near}], containers: [{name: c}]}}
 )");
     base::Metrics metrics;
     ReservationsRun run(script->server(), std::chrono::hours(24), base::system_clock(), metrics);
@@ -99,6 +99,46 @@ spec:
           "scheduler_reservation_resource{name=\"held\",resource=\"cpu\",type=\"allocatable\",unit=\"core\"} 1.5\n"}) {
         EXPECT_NE(shown.find(line), std::string::npos) << shown;
     }
+}
+
+// Koordinator decodes the list as a whole: one such object stopped all of it.
+TEST(SchedulerRun, ABrokenReservationStopsNobody) {
+    const auto script = script_of(R"(
+kind: Node
+metadata: {name: n1, uid: u}
+status: {allocatable: {cpu: "4", memory: 8Gi, pods: "10"}}
+---
+kind: Pod
+metadata: {name: web, namespace: default, uid: p1, labels: {app: web}}
+spec: {schedulerName: berth, containers: [{name: c, resources: {requests: {cpu: "4"}}}]}
+---
+kind: Reservation
+metadata: {name: broken, uid: r1}
+spec:
+  ttl: abc
+  owners: [{labelSelector: {matchLabels: {app: web}}}]
+  template: {spec: {containers: [{name: c, resources: {requests: {cpu: "4"}}}]}}
+---
+kind: Reservation
+metadata: {name: good, uid: r2}
+spec:
+  owners: [{labelSelector: {matchLabels: {app: web}}}]
+  template: {spec: {containers: [{name: c, resources: {requests: {cpu: "4"}}}]}}
+status:
+  phase: Available
+  nodeName: n1
+  allocatable: {cpu: "4"}
+)");
+    base::Metrics metrics;
+    SchedulerRun run(script->server(), {{"berth", sched::default_profile()}}, base::system_clock(), metrics, {},
+                     ExtendersRun{});
+    std::string binding;
+    script->wait_for([&](const link::Request& request) {
+        if (request.path != "/api/v1/namespaces/default/pods/web/binding") return false;
+        binding = request.body;
+        return true;
+    });
+    EXPECT_NE(binding.find("good"), std::string::npos) << "it draws from the one that can be read: " << binding;
 }
 
 // No API server resolves the class of a template; until its class is there a reservation must not be taken for the
