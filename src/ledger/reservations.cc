@@ -397,7 +397,6 @@ void Ledger::put(std::shared_ptr<const model::Reservation> reservation) {
         entry.reserved = object.allocatable.empty() ? object.spec->requests : object.allocatable;
         entry.reserved.set(model::kPods, 1);
     }
-    refresh(index);
     relink(object.meta.uid);
     refresh(index);
     if (entry.row != kNoRow) touch_roster(entry.row);  // who may draw from it may have changed
