@@ -45,7 +45,8 @@ public:
     bool is_over(Ages& ages) const {
         if (!model::is_final(object_.phase)) return false;
         const auto* ready = model::find_condition(object_, "Ready");
-        const base::Time since = ready && ready->changed ? *ready->changed : object_.meta.created;
+        // Not its transition: Ready may have been False before.
+        const base::Time since = ready && ready->probed ? *ready->probed : object_.meta.created;
         return ages.of(object_.meta.uid + "/final", since) >= pass_.gc;
     }
 

@@ -378,6 +378,26 @@ TEST_F(Reservations, FinalOnesAreRemovedAfterAWhile) {
     EXPECT_FALSE(stage.reservations.contains("r"));
 }
 
+// Ready was False before as well, so that its transition tells nothing of when the reservation became final.
+TEST_F(Reservations, OneThatFailedWhileItWaitedIsKeptAsLongAsOthers) {
+    stage.create_bound("full", {.app = "other", .cpu = 16}, "n1");
+    stage.create("r",
+                 ReservationWish{.owner = "web", .cpu = 4, .pre_allocation = true, .ttl = hours(30), .node = "n1"});
+    stage.place("r");
+    ASSERT_EQ(phase("r"), ReservationPhase::Waiting);
+    stage.reconcile();
+    stage.clock.advance(hours(31));
+    stage.reconcile();
+    ASSERT_EQ(phase("r"), ReservationPhase::Failed);
+    stage.restart(random);
+    stage.reconcile();
+    EXPECT_TRUE(stage.reservations.contains("r"));
+    stage.clock.advance(hours(25));
+    stage.restart(random);
+    stage.reconcile();
+    EXPECT_FALSE(stage.reservations.contains("r"));
+}
+
 TEST_F(Reservations, AClaimIsReleasedWhenItsPodWasNeverBound) {
     stage.create("r", ReservationWish{.owner = "web", .cpu = 4});
     stage.place("r");
