@@ -186,6 +186,18 @@ void Queue::happened(Change change, base::Instant now) {
     for (const auto& key : woken) wake(items_.find(key)->second, now);
 }
 
+void Queue::hurry(const std::function<bool(std::string_view key)>& told) {
+    std::vector<std::string> hurrying;
+    for (const auto& [until, key] : backoff_) {
+        if (told(key)) hurrying.push_back(key);
+    }
+    for (const auto& key : hurrying) {
+        Item& item = items_.find(key)->second;
+        leave(item);
+        activate(item);
+    }
+}
+
 std::optional<base::Instant> Queue::next_wake() const {
     if (!active_.empty()) return base::Instant{INT64_MIN};
     std::optional<base::Instant> next;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -73,6 +74,8 @@ public:
     // No node fits. `plugins` refused it; a change that happened while it was in flight counts too.
     void unschedulable(std::string_view key, const std::vector<std::string_view>& plugins, base::Instant now);
     void happened(Change change, base::Instant now);
+    // What they waited for is there: those that are told need not sit out their backoff.
+    void hurry(const std::function<bool(std::string_view key)>& told);
 
     // When pop() will have something that it does not have now.
     std::optional<base::Instant> next_wake() const;

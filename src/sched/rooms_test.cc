@@ -46,6 +46,22 @@ TEST_F(RoomsTest, TheRoomStandsBeforeAnybodyGoesAndThePodLandsInIt) {
     EXPECT_EQ(used("n1"), 3000) << "held once, not twice";
 }
 
+// The victim's end wakes the pod before the reservation is available; that try must not cost it the room's first
+// seconds.
+TEST_F(RoomsTest, ThePodComesAsSoonAsItsRoomIsAvailable) {
+    preempt();
+    terminating("a");
+    later(std::chrono::seconds(20));
+    step();
+    gone("a");
+    step();
+    told();
+    EXPECT_EQ(scheduler_.queue_sizes().active, 0u);
+    available("room");
+    step();
+    EXPECT_EQ(told(), Lines{"bind p to n1"});
+}
+
 TEST_F(RoomsTest, NobodyStealsItMeanwhileAtAnyPriority) {
     preempt();
     terminating("a");

@@ -138,10 +138,12 @@ void Scheduler::remove_pod(std::string_view uid, base::Instant now) {
 
 void Scheduler::put(std::shared_ptr<const model::Reservation> reservation, base::Instant now) {
     const std::string uid = reservation->meta.uid;
+    const bool opens = !is_available(uid) && reservation->phase == model::ReservationPhase::Available;
     ledger_.put(reservation);
     if (!reservation->current_owners.empty()) claims_.insert(uid);
     see_room(*reservation, now);
     queue_.happened(Change::Reservation, now);
+    if (opens) hurry_owners(*reservation);
     if (reservation->phase != model::ReservationPhase::Pending || reservation->meta.deleted) {
         queue_.remove(uid);
         reservations_.erase(uid);
@@ -154,6 +156,20 @@ void Scheduler::put(std::shared_ptr<const model::Reservation> reservation, base:
     if (!changed || assumed) return;
     const auto& object = *found->second.object;
     queue_.add({uid, object.spec->priority, object.meta.created}, false, now);
+}
+
+bool Scheduler::is_available(std::string_view reservation) const {
+    const auto index = ledger_.find_reservation(reservation);
+    return index != ledger::kNone && ledger_.reservation(index).object->phase == model::ReservationPhase::Available;
+}
+
+// Every step on its way to be available has woken them, mostly in vain. It opens once, so nobody is hurried for ever.
+void Scheduler::hurry_owners(const model::Reservation& reservation) {
+    queue_.hurry([&](std::string_view uid) {
+        const model::Pod* pod = pending_pod(uid);
+        return pod != nullptr && std::any_of(reservation.owners.begin(), reservation.owners.end(),
+                                             [&](const auto& owner) { return model::matches(owner, *pod); });
+    });
 }
 
 void Scheduler::remove_reservation(std::string_view uid, base::Instant now) {

@@ -120,6 +120,8 @@ private:
     void follow_nomination(const PendingPod& pending, const std::string& before, base::Instant now);
     void stop_asking(std::string_view uid);
     void end_nomination(std::string_view uid, base::Instant now);
+    bool is_available(std::string_view reservation) const;
+    void hurry_owners(const model::Reservation& reservation);
     // Decisions: see scheduler_decide.cc
     void decide_one(const std::string& key, base::Instant now, base::Time wall, std::vector<Plan>& plans);
     void decide_for(PendingPod& pending, base::Instant now, std::vector<Plan>& plans);
