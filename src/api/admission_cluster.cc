@@ -16,6 +16,8 @@
 namespace berth::api {
 namespace {
 
+constexpr std::string_view kReservationGroup = "scheduling.koordinator.sh";
+
 bool same(const Json* a, const Json* b) {
     return a == nullptr || b == nullptr ? a == b : *a == *b;
 }
@@ -76,13 +78,29 @@ void give_node_ports(Dice& dice, Taken& taken, JsonObject& spec) {
     }
 }
 
+// What was found room for is held as it was: a port or a claim that is added later may be another's.
+Status check_held(const Entry& entry) {
+    if (entry.before == nullptr) return {};
+    const auto phase = model::string_at(*entry.before, ".status.phase");
+    if (phase != "Available" && phase != "Waiting") return {};
+    std::vector<base::Cause> causes;
+    for (const auto* field : {"template", "allocatePolicy"}) {
+        if (same(base::find(*entry.before, {"spec", field}), base::find(entry.after, {"spec", field}))) continue;
+        causes.push_back(forbidden_value(fmt::format("spec.{}", field),
+                                         fmt::format("may not change while the reservation holds room on node {}; "
+                                                     "make another one and delete this",
+                                                     model::string_at(*entry.before, ".status.nodeName"))));
+    }
+    if (causes.empty()) return {};
+    return invalid_entry(entry, std::move(causes));
+}
+
 }  // namespace
 
 Status guard_allocations(Entry& entry) {
     const Identity& who = entry.call.who;
     if (who.in(kImporters)) return {};
-    const bool status =
-        is_kind(entry, "scheduling.koordinator.sh", "reservations") && entry.call.subresource == "status";
+    const bool status = is_kind(entry, kReservationGroup, "reservations") && entry.call.subresource == "status";
     if (status && !may_write_status(who)) {
         return forbidden_entry(
             entry,
@@ -151,6 +169,13 @@ Status settle_claim(Entry& entry) {
     return {};
 }
 
+Status settle_reservation(Entry& entry) {
+    if (!is_kind(entry, kReservationGroup, "reservations") || entry.before != nullptr) return {};
+    if (model::string_at(entry.after, ".status.phase").empty())
+        base::object_at(entry.after, {"status"})["phase"] = "Pending";
+    return {};
+}
+
 Status check_rules(Entry& entry) {
     if (entry.call.subresource == "status") return {};
     const model::Kind& kind = entry.call.stored();
@@ -162,7 +187,8 @@ Status check_rules(Entry& entry) {
 
 // One that is broken keeps the room it holds, but nobody may break it: it is read as if it held none.
 Status check_reservation(Entry& entry) {
-    if (!is_kind(entry, "scheduling.koordinator.sh", "reservations") || entry.call.subresource == "status") return {};
+    if (!is_kind(entry, kReservationGroup, "reservations") || entry.call.subresource == "status") return {};
+    TRY(check_held(entry));
     JsonObject wanted = entry.after.as_object();
     wanted.erase("status");
     thread_local base::JsonParser parser;

@@ -55,11 +55,17 @@ Status settle_priority(Entry& entry) {
 }
 
 Status settle_template_priority(Entry& entry) {
-    if (!is_kind(entry, "scheduling.koordinator.sh", "reservations") || entry.before != nullptr) return {};
-    const std::string name(model::string_at(entry.after, ".spec.template.spec.priorityClassName"));
+    if (!is_kind(entry, "scheduling.koordinator.sh", "reservations") || !entry.call.subresource.empty()) return {};
+    constexpr std::string_view kName = ".spec.template.spec.priorityClassName";
+    const std::string name(model::string_at(entry.after, kName));
     if (name.empty()) return {};
     JsonObject& spec = base::object_at(entry.after, {"spec", "template", "spec"});
-    if (!spec.contains("priority")) spec["priority"] = model::int_at(TRY(find_class(entry, name)), ".value");
+    if (spec.contains("priority")) return {};
+    // Whoever replaces the object by what he wrote once does not mean to change the priority.
+    const Json* known = entry.before != nullptr && model::string_at(*entry.before, kName) == name
+                            ? base::find(*entry.before, {"spec", "template", "spec", "priority"})
+                            : nullptr;
+    spec["priority"] = known != nullptr ? Json(*known) : Json(model::int_at(TRY(find_class(entry, name)), ".value"));
     return {};
 }
 

@@ -29,6 +29,8 @@ Status check_rules(Entry& entry);
 // What of a pod may change.
 Status check_pod(Entry& entry);
 Status check_priority_class(Entry& entry);
+// Pending, from the beginning.
+Status settle_reservation(Entry& entry);
 Status check_reservation(Entry& entry);
 // What is to be kept for processes outside Kubernetes, when it changes.
 Status check_node(Entry& entry);
