@@ -146,6 +146,8 @@ TEST(Reserve, WrongFlagsAreWrongUsage) {
     EXPECT_EQ(reserve({"r", "-r", "cpu=1"}), 2) << "for nobody";
     EXPECT_EQ(reserve({"r", "-r", "cpu=much", "--owner", "a=b"}), 2);
     EXPECT_EQ(reserve({"r", "-r", "cpu=1", "--owner", "a=b", "--per-node", "--node", "n1"}), 2);
+    EXPECT_EQ(reserve({"r", "-r", "cpu=1", "--owner", "a=b", "--per-node", "--count", "2"}), 2);
+    EXPECT_EQ(reserve({"r", "-r", "cpu=1", "--owner", "a=b", "--nodes", "pool=a"}), 2) << "of one per node";
 }
 
 TEST(Reserve, OnePerNodeOrSeveral) {
@@ -164,6 +166,11 @@ TEST(Reserve, OnePerNodeOrSeveral) {
     flags.resources = {"cpu=many"};
     EXPECT_NE(reservations_for(flags, {}).error().message.find("--resource cpu"), std::string::npos);
     flags.resources = {"cpu=1"};
+    flags.owner_controller = "Deployment/default/web";
+    EXPECT_NE(reservations_for(flags, {}).error().message.find("belong to its ReplicaSets"), std::string::npos);
+    flags.owner_controller = "replicaset/default/web";
+    EXPECT_NE(reservations_for(flags, {}).error().message.find("as in ReplicaSet"), std::string::npos);
+    flags.owner_controller.clear();
     flags.owner_labels.clear();
     EXPECT_EQ(reservations_for(flags, {}).error().message,
               "for whom? Give --owner KEY=VALUE, --owner-pod or --owner-controller");

@@ -38,7 +38,9 @@ Error refused(const link::Reply& reply) {
     const auto status = base::parse_json(reply.body);
     std::string said(status ? base::find_string(*status, {"message"}) : std::string_view(reply.body));
     if (said.empty()) said = fmt::format("the server answered {}", reply.code);
-    return {reply.code == 404 ? Reason::NotFound : Reason::BadRequest, std::move(said)};
+    const bool taken = status && base::find_string(*status, {"reason"}) == "AlreadyExists";
+    return {reply.code == 404 ? Reason::NotFound : (taken ? Reason::AlreadyExists : Reason::BadRequest),
+            std::move(said)};
 }
 
 // Page by page. A kind that the server does not have is no error: there are none of it.

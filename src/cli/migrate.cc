@@ -6,6 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/interrupt.h"
 #include "cli/live.h"
 #include "cli/until.h"
 #include "model/reservation.h"
@@ -99,9 +100,9 @@ Status evict(link::Server& server, const Json& pod, bool only_ask) {
 }
 
 // The node that was found, or why there is none.
-Result<std::string> wait_for_place(link::Server& server, const std::string& name, int timeout_s) {
+Result<std::string> wait_for_place(link::Server& server, const std::string& name, int timeout_s, Interrupt& interrupt) {
     std::string node, trouble, waits;
-    until(server, kFollowed, timeout_s, [&](const Json& object, bool gone) {
+    const auto placed = [&](const Json& object, bool gone) {
         if (text_at(object, {"metadata", "name"}) != name) return false;
         const auto phase = text_at(object, {"status", "phase"});
         if (phase == "Waiting") waits = condition_message(object, "Ready");
@@ -111,8 +112,10 @@ Result<std::string> wait_for_place(link::Server& server, const std::string& name
         // Succeeded: somebody took it as soon as it was there.
         if (phase == "Available" || phase == "Succeeded") node = text_at(object, {"status", "nodeName"});
         return !node.empty() || !trouble.empty();
-    });
+    };
+    until(server, kFollowed, timeout_s, placed, {}, &interrupt);
     if (!node.empty()) return node;
+    if (interrupt.came()) return base::bad_request("interrupted; nothing was moved");
     if (trouble.empty()) trouble = waits.empty() ? "nobody placed the reservation" : waits;
     return base::bad_request(fmt::format("there is no room elsewhere: {}", trouble));
 }
@@ -129,23 +132,25 @@ Taker taker_of(const Json& reservation) {
 }
 
 // The pod that took the room.
-Result<Taker> wait_for_taker(link::Server& server, const std::string& name, int timeout_s) {
+Result<Taker> wait_for_taker(link::Server& server, const std::string& name, int timeout_s, Interrupt& interrupt) {
     Taker taker;
     std::string trouble;
-    until(server, kFollowed, timeout_s, [&](const Json& object, bool gone) {
+    const auto taken = [&](const Json& object, bool gone) {
         if (text_at(object, {"metadata", "name"}) != name) return false;
         const auto phase = text_at(object, {"status", "phase"});
         if (gone || phase == "Failed")
             trouble = condition_message(object, "Ready") + " the reservation ended before anyone used it";
         taker = taker_of(object);
         return !taker.uid.empty() || !trouble.empty();
-    });
+    };
+    until(server, kFollowed, timeout_s, taken, {}, &interrupt);
     if (!taker.uid.empty()) return taker;
-    return Error{
-        Reason::Timeout,
-        trouble.empty()
-            ? fmt::format("no replacement came within {} s; reservation \"{}\" still holds its room", timeout_s, name)
-            : trouble};
+    if (trouble.empty()) {
+        trouble = interrupt.came() ? "interrupted before a replacement came"
+                                   : fmt::format("no replacement came within {} s", timeout_s);
+        trouble += fmt::format("; reservation \"{}\" still holds its room", name);
+    }
+    return Error{Reason::Timeout, trouble};
 }
 
 // Flushed, since the next step may take its time.
@@ -159,8 +164,9 @@ void say(fmt::format_string<T...> words, T&&... values) {
 // there is another round, with another reservation.
 class Migration {
 public:
-    Migration(link::Server& server, const Flags& flags, Json pod, Json reservation)
+    Migration(link::Server& server, Interrupt& interrupt, const Flags& flags, Json pod, Json reservation)
         : server_(server),
+          interrupt_(interrupt),
           flags_(flags),
           pod_(std::move(pod)),
           from_(text_at(pod_, {"spec", "nodeName"})),
@@ -169,13 +175,15 @@ public:
     Status run() {
         do TRY(hold_room());
         while (TRY(taken_before()));
-        if (auto evicted = evict(server_, pod_, false); !evicted) {
+        auto evicted = interrupt_.came() ? Status(base::bad_request("interrupted; nothing was moved"))
+                                         : evict(server_, pod_, false);
+        if (!evicted) {
             TRY(remove(server_, name_));
             return evicted;
         }
         say("pod/{} evicted from {}", flags_.name, from_);
         while (true) {
-            const Taker taker = TRY(wait_for_taker(server_, name_, flags_.timeout_s));
+            const Taker taker = TRY(wait_for_taker(server_, name_, flags_.timeout_s, interrupt_));
             if (!siblings_.contains(taker.uid)) {
                 say("pod/{} took its place on {}", taker.name, node_);
                 return {};
@@ -187,13 +195,9 @@ public:
 
 private:
     Status hold_room() {
-        const std::string first = text_at(reservation_, {"metadata", "name"});
-        name_ = ++round_ == 1 ? first : fmt::format("{}-{}", first, round_);
-        Json wanted = reservation_;
-        base::object_at(wanted, {"metadata"})["name"] = name_;
-        TRY(ask_object(server_, {"POST", std::string(kReservations), base::to_text(wanted)}));
+        while (!TRY(reserve()));
         say("reservation/{} created", name_);
-        const auto node = wait_for_place(server_, name_, flags_.timeout_s);
+        const auto node = wait_for_place(server_, name_, flags_.timeout_s, interrupt_);
         if (!node) {
             TRY(remove(server_, name_));
             return node.error();
@@ -201,6 +205,25 @@ private:
         node_ = *node;
         say("reservation/{} holds room on {}", name_, node_);
         return {};
+    }
+
+    // False: the name is that of an earlier migration, which is over.
+    Result<bool> reserve() {
+        const std::string first = text_at(reservation_, {"metadata", "name"});
+        name_ = ++round_ == 1 ? first : fmt::format("{}-{}", first, round_);
+        Json wanted = reservation_;
+        base::object_at(wanted, {"metadata"})["name"] = name_;
+        const auto made = ask_object(server_, {"POST", std::string(kReservations), base::to_text(wanted)});
+        if (made) return true;
+        if (made.error().reason != Reason::AlreadyExists) return made.error();
+        const auto other = ask_object(server_, {"GET", fmt::format("{}/{}", kReservations, name_)});
+        if (!other && other.error().reason != Reason::NotFound) return other.error();
+        const auto phase = other ? text_at(*other, {"status", "phase"}) : "Failed";
+        if (phase == "Succeeded" || phase == "Failed") return false;
+        return base::conflict(
+            fmt::format("pod \"{}\" is being moved already: reservation \"{}\" is {}; if nobody does, "
+                        "delete it and try again",
+                        flags_.name, name_, phase));
     }
 
     // Whether a sibling has the room already; those that are pending get a moment to take it.
@@ -212,7 +235,7 @@ private:
         }
         Taker taker;
         if (pending) {
-            if (auto came = wait_for_taker(server_, name_, kMomentS)) taker = std::move(*came);
+            if (auto came = wait_for_taker(server_, name_, kMomentS, interrupt_)) taker = std::move(*came);
         } else {
             taker = taker_of(TRY(ask_object(server_, {"GET", fmt::format("{}/{}", kReservations, name_)})));
         }
@@ -246,6 +269,7 @@ private:
     }
 
     link::Server& server_;
+    Interrupt& interrupt_;
     const Flags& flags_;
     const Json pod_;
     const std::string from_;
@@ -257,6 +281,7 @@ private:
 };
 
 Status run(const Flags& flags) {
+    Interrupt interrupt;
     const auto connection = TRY(open_connection(flags.server));
     link::Server& server = *connection.server;
     const Json pod =
@@ -264,7 +289,7 @@ Status run(const Flags& flags) {
     // It must outlive the wait for room and the wait for the replacement.
     const Json reservation = TRY(migration_of(pod, {2 * flags.timeout_s + 60, flags.pre_allocate}));
     TRY(evict(server, pod, true));
-    if (!flags.dry_run) return Migration(server, flags, pod, reservation).run();
+    if (!flags.dry_run) return Migration(server, interrupt, flags, pod, reservation).run();
     TRY(ask_object(server, {"POST", fmt::format("{}?dryRun=All", kReservations), base::to_text(reservation)}));
     fmt::print("pod/{} may be moved away from {} (dry run)\n", flags.name, text_at(pod, {"spec", "nodeName"}));
     return {};

@@ -60,6 +60,22 @@ std::vector<std::string> split(const std::string& text) {
     return out;
 }
 
+// A pod names the controller that made it, as it spells itself: a reservation for any other would never be used.
+Status makes_pods_itself(const std::string& kind) {
+    if (kind.empty() || kind[0] < 'A' || kind[0] > 'Z') {
+        return base::bad_request(
+            fmt::format("--owner-controller: \"{}\" is not a kind: write it as in ReplicaSet", kind));
+    }
+    for (const auto& [maker, made] : {std::pair{"Deployment", "ReplicaSets"}, {"CronJob", "Jobs"}}) {
+        if (kind != maker) continue;
+        return base::bad_request(
+            fmt::format("--owner-controller: the pods of a {} belong to its {}: name one of them, "
+                        "or give --owner with the labels of its pods",
+                        maker, made));
+    }
+    return {};
+}
+
 Result<JsonArray> owners_of(const ReserveFlags& flags) {
     JsonObject owner;
     if (!flags.owner_labels.empty()) {
@@ -78,6 +94,7 @@ Result<JsonArray> owners_of(const ReserveFlags& flags) {
             return base::bad_request(
                 fmt::format("--owner-controller: \"{}\" is not KIND/NAMESPACE/NAME", flags.owner_controller));
         }
+        TRY(makes_pods_itself(parts[0]));
         owner["controller"] = JsonObject{{"kind", parts[0]}, {"namespace", parts[1]}, {"name", parts[2]}};
     }
     if (owner.empty()) return base::bad_request("for whom? Give --owner KEY=VALUE, --owner-pod or --owner-controller");
@@ -201,6 +218,16 @@ Status wait_for(link::Server& server, const std::vector<Json>& objects, int time
     return progress.outcome(objects.size(), timeout_s);
 }
 
+// Flags that do not go together: one of them would be ignored.
+std::optional<std::string> clash_of(const Flags& flags) {
+    if (flags.per_node && !flags.reserve.node.empty()) return "give --node or --per-node, not both";
+    if (flags.per_node && flags.reserve.count != 1) return "give --count or --per-node, not both";
+    if (!flags.per_node && !flags.nodes.empty()) {
+        return "--nodes goes with --per-node; for one reservation on such nodes give --node-selector";
+    }
+    return std::nullopt;
+}
+
 Status run(const Flags& flags) {
     std::vector<std::string> nodes;
     std::optional<Connection> connection;
@@ -278,9 +305,7 @@ int reserve(std::vector<std::string> words) {
         return code;
     };
     // What the flags themselves say wrong needs no server.
-    if (flags.per_node && !wanted.node.empty()) {
-        return fail(base::bad_request("give --node or --per-node, not both"), kWrongUsage);
-    }
+    if (const auto clash = clash_of(flags)) return fail(base::bad_request(*clash), kWrongUsage);
     if (const auto objects = reservations_for(wanted, {}); !objects) return fail(objects.error(), kWrongUsage);
     const auto done = run(flags);
     return done ? kDone : fail(done.error(), kFailed);

@@ -3,18 +3,40 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "cli/interrupt.h"
 #include "link/bell.h"
 
 namespace berth::cli {
+namespace {
+
+// The bell that an interrupt rings, while it is there.
+class Waking {
+public:
+    Waking(Interrupt* interrupt, link::Bell& bell) : interrupt_(interrupt) {
+        if (interrupt_ != nullptr) interrupt_->wake(&bell);
+    }
+    ~Waking() {
+        if (interrupt_ != nullptr) interrupt_->wake(nullptr);
+    }
+    Waking(const Waking&) = delete;
+    Waking& operator=(const Waking&) = delete;
+    bool interrupted() const { return interrupt_ != nullptr && interrupt_->came(); }
+
+private:
+    Interrupt* interrupt_;
+};
+
+}  // namespace
 
 bool until(link::Server& server, const link::Resource& resource, int seconds,
-           const std::function<bool(const Json& object, bool gone)>& enough,
-           const std::function<bool()>& enough_listed) {
+           const std::function<bool(const Json& object, bool gone)>& enough, const std::function<bool()>& enough_listed,
+           Interrupt* interrupt) {
     const auto& clock = base::system_clock();
     const auto end = clock.now() + std::chrono::seconds(seconds);
     link::Bell bell;
+    const Waking waking(interrupt, bell);
     const auto feed = server.follow(resource, [&bell] { bell.ring(); });
-    while (clock.now() < end) {
+    while (clock.now() < end && !waking.interrupted()) {
         const auto events = feed->poll(1000);
         for (const auto& event : events) {
             if (event.type == link::FeedEvent::Type::Synced) {

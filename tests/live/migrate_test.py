@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """berth migrate: refuses without room, waits for room when asked to, and reserves again when a sibling takes it."""
+import signal
 import subprocess
 import sys
 
@@ -64,6 +65,16 @@ with Cluster(sys.argv[1], sys.argv[2], "--nodes", "3", "--node-cpu", "4") as clu
     expect("without room", (code, "berth: there is no room elsewhere: 0/3 nodes are available" in said[-1]), (1, True))
     expect("nothing is left of it", (cluster.names("reservations"), web()), ([], {first: "node-0"}))
 
+    # Whoever gives up leaves nothing behind; while somebody moves the pod nobody else does.
+    moving = migrate(first, "--pre-allocate")
+    room = moving.stdout.readline().split()[0]
+    cluster.wait(room, "jsonpath={.status.phase}=Waiting")
+    code, said = end_of(migrate(first, "--pre-allocate"))
+    expect("twice at once", (code, said[-1].startswith(f'berth: pod "{first}" is being moved already')), (1, True))
+    moving.send_signal(signal.SIGINT)
+    expect("given up", end_of(moving), (1, ["berth: interrupted; nothing was moved"]))
+    expect("nothing is left of it", (cluster.names("reservations"), web()), ([], {first: "node-0"}))
+
     cluster.run("scale", "rs", "web", "--replicas=2")
     cluster.wait("rs/web", "jsonpath={.status.replicas}=2")
     (sibling,) = set(web()) - {first}
@@ -83,4 +94,17 @@ with Cluster(sys.argv[1], sys.argv[2], "--nodes", "3", "--node-cpu", "4") as clu
     (replacement,) = set(web()) - {first, sibling}
     expect("the end", (code, said[-1]), (0, f"pod/{replacement} took its place on node-2"))
     expect("both are placed", web(), {sibling: "node-1", replacement: "node-2"})
+
+    # What an earlier move of the same pod used up is in nobody's way: it is kept for a day.
+    moving = migrate(sibling, "--pre-allocate")
+    room = moving.stdout.readline().split()[0]
+    cluster.wait(room, "jsonpath={.status.phase}=Waiting")
+    moving.kill()
+    end_of(moving)
+    cluster.run("patch", room, "--type=merge", "-p", '{"spec": {"ttl": "1s"}}')
+    cluster.wait(room, "jsonpath={.status.phase}=Failed")
+    moving = migrate(sibling, "--pre-allocate")
+    expect("another name", moving.stdout.readline(), f"{room}-2 created\n")
+    moving.send_signal(signal.SIGTERM)
+    expect("given up", end_of(moving)[0], 1)
 print("migrate: passed")

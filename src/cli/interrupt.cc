@@ -1,0 +1,46 @@
+#include "cli/interrupt.h"
+
+#include <unistd.h>
+
+#include <csignal>
+
+#include "base/thread.h"
+
+namespace berth::cli {
+namespace {
+
+sigset_t stop_signals() {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    return set;
+}
+
+}  // namespace
+
+Interrupt::Interrupt() {
+    const sigset_t set = stop_signals();
+    pthread_sigmask(SIG_BLOCK, &set, nullptr);
+    thread_ = base::named_thread("interrupt", [this, set] {
+        for (int signal = 0; sigwait(&set, &signal) == 0 && !over_;) {
+            // Who says it twice does not want to wait for anything.
+            if (came_.exchange(true)) ::_exit(128 + signal);
+            const std::lock_guard lock(mutex_);
+            if (bell_ != nullptr) bell_->ring();
+        }
+    });
+}
+
+Interrupt::~Interrupt() {
+    over_ = true;
+    pthread_kill(thread_.native_handle(), SIGTERM);
+    thread_.join();
+}
+
+void Interrupt::wake(link::Bell* bell) {
+    const std::lock_guard lock(mutex_);
+    bell_ = bell;
+}
+
+}  // namespace berth::cli
