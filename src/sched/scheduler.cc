@@ -139,10 +139,13 @@ void Scheduler::remove_pod(std::string_view uid, base::Instant now) {
 void Scheduler::put(std::shared_ptr<const model::Reservation> reservation, base::Instant now) {
     const std::string uid = reservation->meta.uid;
     const bool opens = !is_available(uid) && reservation->phase == model::ReservationPhase::Available;
+    const auto known = ledger_.find_reservation(uid);
+    const bool held = known != ledger::kNone && ledger_.reservation(known).live;
     ledger_.put(reservation);
     if (!reservation->current_owners.empty()) claims_.insert(uid);
     see_room(*reservation, now);
-    queue_.happened(Change::Reservation, now);
+    // One that never held anything is of no use to others; nor to itself, when it is told why it waits.
+    if (held || reservation->phase != model::ReservationPhase::Pending) queue_.happened(Change::Reservation, now);
     if (opens) hurry_owners(*reservation);
     if (reservation->phase != model::ReservationPhase::Pending || reservation->meta.deleted) {
         queue_.remove(uid);

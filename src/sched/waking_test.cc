@@ -117,6 +117,27 @@ TEST_F(WakingTest, WhyAReservationWaitsIsToldUntilItIsWritten) {
     EXPECT_EQ(told(), Lines{});
 }
 
+// Neither others nor itself: each try in vain doubles the wait after the one that would have helped.
+TEST_F(WakingTest, AReservationThatWaitsWakesNobody) {
+    pending("p", 9000, 0);
+    step();
+    told();
+    later(seconds(10));
+    model::Reservation made;
+    made.meta.name = made.meta.uid = "r";
+    auto spec = std::make_shared<model::PodSpec>();
+    spec->requests = model::Resources{{model::kCpu, 8000}, {model::kPods, 1}};
+    made.spec = spec;
+    reserved(made);
+    step();
+    EXPECT_EQ(told().size(), 1u) << "the reservation itself";
+    done();
+    later(seconds(10));
+    step();
+    EXPECT_EQ(scheduler_.attempts("p"), 1);
+    EXPECT_EQ(scheduler_.attempts("r"), 1);
+}
+
 TEST_F(WakingTest, RoomThatIsNoLongerKeptForOthersWakes) {
     auto made = std::make_shared<model::Node>(*scheduler_.ledger().at(0).node);
     made->meta.annotations.set(model::kNodeReservation, R"({"resources":{"cpu":"3"}})");
