@@ -9,6 +9,7 @@
 #include "model/node_reservation.h"
 #include "model/reservation_status.h"
 #include "model/times.h"
+#include "sched/match.h"
 #include "sched/preempt.h"
 
 namespace berth::cli {
@@ -157,7 +158,7 @@ std::string held(const Ledger& ledger, ledger::ReservationIndex index) {
     const auto& entry = ledger.reservation(index);
     std::string text(model::name_of(entry.object->phase));
     if (!entry.object->node.empty()) text += " on " + entry.object->node;
-    if (entry.live) {
+    if (entry.live && !entry.waiting) {
         auto left = ledger.remaining(index);
         left.erase(model::kPods);
         text += fmt::format(", {} left", left.empty() ? "nothing" : left.text());
@@ -165,13 +166,32 @@ std::string held(const Ledger& ledger, ledger::ReservationIndex index) {
     return text;
 }
 
+// Why nobody may draw from it, whoever asks.
+std::string closed_to_all(const Ledger& ledger, ledger::ReservationIndex index) {
+    const auto why = sched::why_closed(ledger, index);
+    return why.empty() ? "" : fmt::format("; nobody may draw from it: {}", why);
+}
+
+std::string ready_message(const model::Reservation& object) {
+    const auto* ready = model::find_condition(object, "Ready");
+    return ready == nullptr ? "" : ready->message;
+}
+
 // Every reservation whose owners name the pod, whatever its phase: "why does it not use mine?" is the usual question.
 void find_owned(const model::Pod& pod, const Ledger& ledger, Explanation& out) {
+    const auto wishes = model::read_wishes(pod.meta.annotations);
     for (const auto& [uid, index] : ledger.reservations()) {
         const auto& object = *ledger.reservation(index).object;
         const bool owns = std::any_of(object.owners.begin(), object.owners.end(),
                                       [&](const auto& owner) { return model::matches(owner, pod); });
-        if (owns) out.matches.push_back({object.meta.name, held(ledger, index)});
+        if (!owns) continue;
+        std::string state = held(ledger, index);
+        if (object.phase == model::ReservationPhase::Waiting) state += ": " + ready_message(object);
+        if (pod.node.empty() && wishes) {
+            const auto why = sched::why_unsuited(ledger, index, pod, *wishes);
+            if (!why.empty()) state += "; not for this pod: " + why;
+        }
+        out.matches.push_back({object.meta.name, std::move(state)});
     }
     std::sort(out.matches.begin(), out.matches.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
 }
@@ -211,6 +231,9 @@ void tell_bound(const World& world, const model::Pod& pod, Explanation& out) {
     for (const auto& charge : entry->charges())
         from.push_back(world.ledger().reservation(charge.reservation).object->meta.name);
     if (!from.empty()) out.summary += fmt::format(", drawing from {}", fmt::join(from, ", "));
+    if (entry->linked && !entry->linked->fault.empty()) {
+        out.summary += fmt::format("; what it draws from cannot be read: {}", entry->linked->fault);
+    }
 }
 
 void consider_preemption(World& world, const sched::Ask& ask, const sched::Strikes& strikes, Explanation& out) {
@@ -296,6 +319,7 @@ Result<Explanation> explain_reservation(World& world, const std::string& name) {
     const auto* ready = model::find_condition(*object, "Ready");
     out.summary = index == ledger::kNone ? out.state : held(world.ledger(), index);
     if (ready != nullptr && !ready->message.empty()) out.summary += ": " + ready->message;
+    if (index != ledger::kNone) out.summary += closed_to_all(world.ledger(), index);
     if (const auto end = object->end(); end && object->live()) {
         out.summary += fmt::format("; it ends at {}", model::time_text(*end));
     }

@@ -127,6 +127,42 @@ status: {phase: Available, nodeName: full, allocatable: {cpu: "1"}}
     EXPECT_FALSE(explain_reservation(world, "none"));
 }
 
+TEST(Explain, SaysWhyAReservationIsNotForItsOwner) {
+    const auto state = [](const std::string& spec, const std::string& pods = "") {
+        World world = world_of(fmt::format(R"({}
+---
+apiVersion: scheduling.koordinator.sh/v1alpha1
+kind: Reservation
+metadata: {{name: kept, uid: r}}
+spec:
+  owners: [{{labelSelector: {{matchLabels: {{app: web}}}}}}]
+  template: {{spec: {{containers: [{{name: c, resources: {{requests: {{cpu: "1"}}}}}}]}}}}
+  {}
+status: {{phase: Available, nodeName: full, allocatable: {{cpu: "1"}}}}
+{})",
+                                           kCluster, spec, pods));
+        const auto pod = explain_pod(world, "default", "web");
+        return pod->matches.at(0).state + " | " + explain_reservation(world, "kept")->summary;
+    };
+    const auto has = [](const std::string& text, std::string_view words) {
+        return text.find(words) != std::string::npos;
+    };
+    EXPECT_TRUE(has(state("unschedulable: true"), "left; not for this pod: it is unschedulable | "));
+    EXPECT_TRUE(has(state("unschedulable: true"), "left; nobody may draw from it: it is unschedulable;"));
+    EXPECT_TRUE(has(state("taints: [{key: k, value: v, effect: NoSchedule}]"),
+                    "not for this pod: its taint k=v:NoSchedule is not tolerated"));
+    const std::string unreadable = state("", R"(---
+apiVersion: v1
+kind: Pod
+metadata: {name: torn, annotations: {scheduling.koordinator.sh/reservation-allocated: "{"}}
+spec: {nodeName: full, containers: [{name: c}]}
+)");
+    EXPECT_TRUE(has(unreadable,
+                    "nobody may draw from it: full has a pod whose scheduling.koordinator.sh/reservation-allocated "
+                    "cannot be read"))
+        << unreadable;
+}
+
 TEST(Explain, ABoundPodAndOneThatFits) {
     World world = world_of(kCluster);
     EXPECT_EQ(explain_pod(world, "default", "busy")->summary, "it is bound to full");

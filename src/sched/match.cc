@@ -1,6 +1,9 @@
 #include "sched/match.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <optional>
 
 namespace berth::sched {
 namespace {
@@ -19,11 +22,24 @@ bool affinity_matches(const model::ReservationAffinity& affinity, const model::R
     return affinity.matches(reservation.meta.name, labels);
 }
 
-bool tolerated(const model::Reservation& reservation, const model::Pod& pod, const model::ReservationWishes& wishes) {
-    return std::all_of(reservation.taints.begin(), reservation.taints.end(), [&](const model::Taint& taint) {
-        if (taint.effect == "PreferNoSchedule" || model::tolerates(pod.spec->tolerations, taint)) return true;
-        return wishes.affinity && model::tolerates(wishes.affinity->tolerations, taint);
+// nullptr: there is none.
+const model::Taint* untolerated(const model::Reservation& reservation, const model::Pod& pod,
+                                const model::ReservationWishes& wishes) {
+    for (const model::Taint& taint : reservation.taints) {
+        if (taint.effect == "PreferNoSchedule" || model::tolerates(pod.spec->tolerations, taint)) continue;
+        if (!wishes.affinity || !model::tolerates(wishes.affinity->tolerations, taint)) return &taint;
+    }
+    return nullptr;
+}
+
+// Of what has to be equal, the first that is not.
+std::optional<model::ResourceId> unequal(const ledger::ReservationEntry& entry, const model::Pod& pod,
+                                         const model::ReservationWishes& wishes) {
+    const auto found = std::find_if(wishes.exact.begin(), wishes.exact.end(), [&](model::ResourceId id) {
+        return pod.spec->requests.get(id) != entry.allocatable.get(id);
     });
+    if (found == wishes.exact.end()) return std::nullopt;
+    return *found;
 }
 
 }  // namespace
@@ -35,16 +51,45 @@ bool suits(const ledger::Ledger& ledger, ledger::ReservationIndex index, const m
     const auto identity = model::identity_of(pod);
     const bool owner = std::any_of(object.owners.begin(), object.owners.end(),
                                    [&](const auto& clause) { return model::matches(clause, identity); });
-    if (!owner || claimed_by_another(object, pod) || !tolerated(object, pod, wishes)) return false;
-    const bool exact = std::all_of(wishes.exact.begin(), wishes.exact.end(), [&](model::ResourceId id) {
-        return pod.spec->requests.get(id) == entry.allocatable.get(id);
-    });
-    return exact && (!wishes.affinity || affinity_matches(*wishes.affinity, object, ledger.node(entry.row)));
+    if (!owner || claimed_by_another(object, pod) || untolerated(object, pod, wishes)) return false;
+    if (unequal(entry, pod, wishes)) return false;
+    return !wishes.affinity || affinity_matches(*wishes.affinity, object, ledger.node(entry.row));
 }
 
 bool matches(const ledger::Ledger& ledger, ledger::ReservationIndex index, const model::Pod& pod,
              const model::ReservationWishes& wishes) {
     return ledger.reservation(index).open && suits(ledger, index, pod, wishes);
+}
+
+std::string why_closed(const ledger::Ledger& ledger, ledger::ReservationIndex index) {
+    const ledger::ReservationEntry& entry = ledger.reservation(index);
+    const model::Reservation& object = *entry.object;
+    if (object.phase != model::ReservationPhase::Available || entry.row == ledger::kNoRow) return "";
+    if (object.meta.deleted) return "it is being deleted";
+    if (object.unschedulable) return "it is unschedulable";
+    if (!object.fault.empty()) return fmt::format("it cannot be read: {}", object.fault);
+    if (ledger.at(entry.row).unreadable == 0) return "";
+    return fmt::format("{} has a pod whose {} cannot be read", object.node, model::kReservationAllocated);
+}
+
+std::string why_unsuited(const ledger::Ledger& ledger, ledger::ReservationIndex index, const model::Pod& pod,
+                         const model::ReservationWishes& wishes) {
+    const ledger::ReservationEntry& entry = ledger.reservation(index);
+    const model::Reservation& object = *entry.object;
+    if (object.phase != model::ReservationPhase::Available || entry.row == ledger::kNoRow) return "";
+    if (auto closed = why_closed(ledger, index); !closed.empty()) return closed;
+    if (entry.spent || claimed_by_another(object, pod)) return "another pod has it";
+    if (const auto* taint = untolerated(object, pod, wishes)) {
+        return fmt::format("its taint {}{}{}:{} is not tolerated", taint->key, taint->value.empty() ? "" : "=",
+                           taint->value, taint->effect);
+    }
+    if (const auto id = unequal(entry, pod, wishes)) {
+        return fmt::format("{} of the pod and of the reservation are not equal", model::resource_name(*id));
+    }
+    if (wishes.affinity && !affinity_matches(*wishes.affinity, object, ledger.node(entry.row))) {
+        return "the pod's reservation affinity does not select it";
+    }
+    return "";
 }
 
 }  // namespace berth::sched

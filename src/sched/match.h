@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "ledger/ledger.h"
 #include "model/reservation_affinity.h"
 
@@ -13,5 +15,12 @@ bool suits(const ledger::Ledger& ledger, ledger::ReservationIndex index, const m
 // Whether the pod may draw from the reservation now: it is available, nobody else has it, and it suits.
 bool matches(const ledger::Ledger& ledger, ledger::ReservationIndex index, const model::Pod& pod,
              const model::ReservationWishes& wishes);
+
+// What keeps every pod from an available reservation; empty: nothing does.
+std::string why_closed(const ledger::Ledger& ledger, ledger::ReservationIndex index);
+
+// What keeps the pod, one of its owners, from it though it is available; empty: nothing does.
+std::string why_unsuited(const ledger::Ledger& ledger, ledger::ReservationIndex index, const model::Pod& pod,
+                         const model::ReservationWishes& wishes);
 
 }  // namespace berth::sched
