@@ -63,7 +63,10 @@ control::ObjectPtr object_of(const std::string& resource, const link::FeedEvent&
 }  // namespace
 
 ControllersRun::ControllersRun(std::unique_ptr<link::Server> server, Reconcilers reconcilers, const base::Clock& clock)
-    : traffic_(std::move(server)), reconcilers_(std::move(reconcilers)), clock_(clock) {
+    : traffic_(std::move(server)),
+      recorder_(traffic_.server(), "berth-controllers"),
+      reconcilers_(std::move(reconcilers)),
+      clock_(clock) {
     for (size_t i = 0; i < reconcilers_.size(); ++i) {
         for (const auto& resource : reconcilers_[i]->watches()) watchers_[resource].push_back(i);
     }
@@ -158,7 +161,9 @@ void ControllersRun::send(const Job& job, control::Actions actions) {
         return;
     }
     busy_[job].unanswered = actions.size();
-    for (const auto& action : actions) traffic_.send(request_for(action), {job, action.resource});
+    for (const auto& action : actions) {
+        traffic_.send(request_for(action), {job, action.resource, action.verb == control::Action::Verb::Create});
+    }
 }
 
 bool ControllersRun::take_answers() {
@@ -171,13 +176,29 @@ bool ControllersRun::take_answers() {
         } else {
             busy.failed = true;
             // A conflict is decided anew and says nothing; what may not be at all, somebody has to see.
-            if (reply && (reply->code == 403 || reply->code == 422)) {
-                base::log_warning("The server refused a write", {{"controller", reconcilers_[sent.job.first]->name()},
-                                                                 {"resource", sent.resource},
-                                                                 {"answer", reply->body}});
-            }
+            if (reply && (reply->code == 403 || reply->code == 422)) tell_refused(sent, reply->body);
         }
     });
+}
+
+// Whoever made the object that is reconciled does not read our log.
+void ControllersRun::tell_refused(const Sent& sent, const std::string& answer) {
+    const auto& reconciler = *reconcilers_[sent.job.first];
+    base::log_warning("The server refused a write",
+                      {{"controller", reconciler.name()}, {"resource", sent.resource}, {"answer", answer}});
+    const auto& [ns, name] = sent.job.second;
+    const auto object = sent.creates ? objects_.find(reconciler.watches().front(), ns, name) : nullptr;
+    if (object == nullptr) return;
+    const auto status = base::parse_json(answer);
+    std::string why(status ? base::find_string(*status, {"message"}) : std::string_view(answer));
+    // Each try has a name of its own; the same words again are one event.
+    const auto begin = why.find(fmt::format("\"{}-", name));
+    const auto end = begin == std::string::npos ? begin : why.find('"', begin + 1);
+    if (end != std::string::npos) why.replace(begin, end - begin, fmt::format("\"{}-", name));
+    const Json& document = object->document();
+    recorder_.warning({std::string(base::find_string(document, {"apiVersion"})),
+                       std::string(base::find_string(document, {"kind"})), ns, name, object->meta.uid},
+                      "FailedCreate", fmt::format("Error creating: {}", why), clock_.wall());
 }
 
 // Targets whose writes have all come back through the feeds may be looked at again.

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "control/reconciler.h"
+#include "link/recorder.h"
 #include "link/server.h"
 #include "link/traffic.h"
 
@@ -39,11 +40,13 @@ private:
     struct Sent {
         Job job;
         std::string resource;
+        bool creates = false;
     };
 
     void run();
     void apply(const std::string& resource, const link::FeedEvent& event);
     bool take_answers();
+    void tell_refused(const Sent& sent, const std::string& answer);
     void settle_seen();
     void wake_at(const Job& job, base::Instant at);
     void wake_due();
@@ -55,6 +58,7 @@ private:
     base::Duration longest_wait() const;
 
     link::Traffic<Sent> traffic_;
+    link::Recorder recorder_;
     Reconcilers reconcilers_;
     const base::Clock& clock_;
     control::Objects objects_;

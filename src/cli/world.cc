@@ -139,7 +139,9 @@ void World::warn(std::string_view kind, std::string_view name, std::string_view 
 
 Status World::put_pod(model::Pod pod) {
     const std::string key = pod.meta.full_name();
-    for (const auto& event : control::judge_links(pod)) warn("Pod", key, event.message);
+    for (const auto& event : control::judge_links(pod)) {
+        if (event.kind == "Pod") warn("Pod", key, event.message);
+    }
     const auto [order, fresh] = order_.emplace("pod/" + key, arrivals_);
     if (fresh) ++arrivals_;
     if (pod.meta.uid.empty()) pod.meta.uid = fmt::format("pod-{}", order->second);

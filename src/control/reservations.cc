@@ -183,6 +183,10 @@ std::vector<Event> judge_links(const model::Pod& pod) {
             events.push_back({"Pod", pod.meta.ns, pod.meta.name, pod.meta.uid, true, "AnnotationUnreadable",
                               fmt::format("{}; until it can be read nobody may draw from reservations on node {}",
                                           links.error().message, pod.node)});
+            // As kubelets name the node that an event is about.
+            events.push_back({"Node", "", pod.node, pod.node, true, "ReservationsClosed",
+                              fmt::format("nobody may draw from reservations here until pod {} can be read: {}",
+                                          pod.meta.full_name(), links.error().message)});
         }
         return events;
     }

@@ -307,8 +307,10 @@ TEST_F(Reservations, AnUnreadableLinkOnABoundPodClosesTheReservationsOfTheNode) 
     stage.create("w1", PodWish{.app = "web", .cpu = 4});
     EXPECT_FALSE(stage.schedule("w1"));
     EXPECT_NE(stage.diagnosis("w1").find("reservation-allocated"), std::string::npos);
-    ASSERT_EQ(control::judge_links(odd).size(), 1u) << "and the pod says why";
-    EXPECT_EQ(control::judge_links(odd)[0].reason, "AnnotationUnreadable");
+    const auto said = control::judge_links(odd);
+    ASSERT_EQ(said.size(), 2u) << "the pod says why, and so does the node";
+    EXPECT_EQ(said[0].kind + " " + said[0].name + " " + said[0].reason, "Pod odd AnnotationUnreadable");
+    EXPECT_EQ(said[1].kind + " " + said[1].name + " " + said[1].reason, "Node n1 ReservationsClosed");
     odd.meta.annotations.erase(model::kReservationAllocated);
     stage.ledger.put(odd);
     EXPECT_TRUE(stage.schedule("w1"));
