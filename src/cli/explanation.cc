@@ -231,9 +231,16 @@ void tell_bound(const World& world, const model::Pod& pod, Explanation& out) {
     for (const auto& charge : entry->charges())
         from.push_back(world.ledger().reservation(charge.reservation).object->meta.name);
     if (!from.empty()) out.summary += fmt::format(", drawing from {}", fmt::join(from, ", "));
-    if (entry->linked && !entry->linked->fault.empty()) {
+    if (!entry->linked) return;
+    if (!entry->linked->fault.empty()) {
         out.summary += fmt::format("; what it draws from cannot be read: {}", entry->linked->fault);
     }
+    // Those that ended with it, or since, or were deleted: they hold nothing any more.
+    std::vector<std::string> used;
+    for (const auto& link : entry->linked->links.named()) {
+        if (std::find(from.begin(), from.end(), link.name) == from.end()) used.push_back(link.name);
+    }
+    if (!used.empty()) out.summary += fmt::format(", in the room that {} held for it", fmt::join(used, ", "));
 }
 
 void consider_preemption(World& world, const sched::Ask& ask, const sched::Strikes& strikes, Explanation& out) {

@@ -171,6 +171,16 @@ TEST(Explain, ABoundPodAndOneThatFits) {
     EXPECT_EQ(fits->node, "full");
     EXPECT_EQ(fits->scores.size(), 1u);
     EXPECT_TRUE(fits->nearest.empty());
+    World used = world_of(std::string(kCluster) + R"(
+---
+apiVersion: v1
+kind: Pod
+metadata:
+  name: came
+  annotations: {scheduling.koordinator.sh/reservation-allocated: '{"name":"kept","uid":"r"}'}
+spec: {nodeName: full, containers: [{name: c}]}
+)");
+    EXPECT_EQ(explain_pod(used, "default", "came")->summary, "it is bound to full, in the room that kept held for it");
     const auto none = explain_pod(world, "default", "nobody");
     ASSERT_FALSE(none);
     EXPECT_EQ(none.error().message, "pods \"nobody\" not found in namespace \"default\"");
