@@ -159,9 +159,14 @@ std::string held(const Ledger& ledger, ledger::ReservationIndex index) {
     std::string text(model::name_of(entry.object->phase));
     if (!entry.object->node.empty()) text += " on " + entry.object->node;
     if (entry.live && !entry.waiting) {
-        auto left = ledger.remaining(index);
-        left.erase(model::kPods);
-        text += fmt::format(", {} left", left.empty() ? "nothing" : left.text());
+        model::Resources left;
+        ledger.remaining(index).for_each([&](model::ResourceId id, int64_t amount) {
+            if (id != model::kPods && amount > 0) left.set(id, amount);
+        });
+        std::vector<std::string> parts;
+        if (!left.empty()) parts.push_back(left.text());
+        for (const auto& port : entry.ports) parts.push_back(fmt::format("port {}", port.port));
+        text += fmt::format(", {} left", parts.empty() ? "nothing" : fmt::format("{}", fmt::join(parts, ", ")));
     }
     return text;
 }

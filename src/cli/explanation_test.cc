@@ -163,6 +163,30 @@ spec: {nodeName: full, containers: [{name: c}]}
         << unreadable;
 }
 
+TEST(Explain, SaysWhatIsLeftOfAReservation) {
+    World world = world_of(std::string(kCluster) + R"(
+---
+apiVersion: scheduling.koordinator.sh/v1alpha1
+kind: Reservation
+metadata: {name: kept, uid: r}
+spec:
+  owners: [{labelSelector: {matchLabels: {app: web}}}]
+  allocateOnce: false
+  template: {spec: {containers: [{name: c, ports: [{hostPort: 80}, {hostPort: 81}], resources: {requests: {cpu: "1"}}}]}}
+status: {phase: Available, nodeName: full, allocatable: {cpu: "1"}}
+---
+apiVersion: v1
+kind: Pod
+metadata:
+  name: came
+  uid: came
+  labels: {app: web}
+  annotations: {scheduling.koordinator.sh/reservation-allocated: '{"name":"kept","uid":"r"}'}
+spec: {nodeName: full, containers: [{name: c, ports: [{hostPort: 80}], resources: {requests: {cpu: "1"}}}]}
+)");
+    EXPECT_EQ(explain_pod(world, "default", "web")->matches.at(0).state, "Available on full, port 81 left");
+}
+
 TEST(Explain, ABoundPodAndOneThatFits) {
     World world = world_of(kCluster);
     EXPECT_EQ(explain_pod(world, "default", "busy")->summary, "it is bound to full");
