@@ -12,17 +12,10 @@ namespace {
 
 const std::string kPods = "/api/v1/namespaces/default/pods";
 const std::string kMaps = "/api/v1/namespaces/default/configmaps";
-const std::string kReservations = "/apis/scheduling.koordinator.sh/v1alpha1/reservations";
 
 std::string pod(const std::string& name, const std::string& more = "") {
     return R"({"metadata":{"name":")" + name + R"(","labels":{"app":")" + name +
            R"("}},"spec":{"containers":[{"name":"c","image":"i"}])" + more + "}}";
-}
-
-std::string reservation(const std::string& name, const std::string& in_template = "") {
-    return R"({"metadata":{"name":")" + name +
-           R"("},"spec":{"owners":[{"controller":{"kind":"ReplicaSet","name":"web"}}],"template":{"spec":{)" +
-           in_template + R"("containers":[{"name":"c"}]}}}})";
 }
 
 std::string map(const std::string& name, const std::string& value) {
@@ -406,39 +399,6 @@ TEST(Front, ABrokenReservationIsRefusedWithItsFieldsPath) {
               1);
     const auto broken = t.ask("PATCH", path + "/bad", R"({"spec":{"ttl":"abc"}})", kMerge);
     EXPECT_EQ(broken.code, 422) << "a change is checked as well";
-}
-
-TEST(Front, AReservationIsPendingFromTheBeginning) {
-    TestFront t;
-    const auto made = t.ask("POST", kReservations, reservation("r"));
-    EXPECT_EQ(made.text({"status", "phase"}), "Pending") << made.raw.body;
-    // As another client wrote it: nothing is put where nothing was said, or each apply would look like a change.
-    const Json* owner = base::find(made.json, {"spec", "owners"});
-    EXPECT_EQ(base::to_text(*owner), R"([{"controller":{"kind":"ReplicaSet","name":"web"}}])");
-}
-
-// E.g. a port that is added while the reservation is placed may be held by another.
-TEST(Front, WhatAReservationHoldsDoesNotChange) {
-    TestFront t;
-    t.ask("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", R"({"metadata":{"name":"high"},"value":1000})");
-    const std::string other =
-        R"({"spec":{"template":{"spec":{"containers":[{"name":"c","ports":[{"hostPort":80}]}]}}}})";
-    const std::string classed = reservation("r", R"("priorityClassName":"high",)");
-    t.ask("POST", kReservations, classed);
-    EXPECT_EQ(t.ask("PATCH", kReservations + "/r", other, kMerge).code, 200) << "nothing is held yet";
-    EXPECT_EQ(t.ask("PUT", kReservations + "/r", classed).code, 200);
-    const auto user = t.peer;
-    t.peer = {"berth-scheduler", {"berth:schedulers"}};
-    t.ask("PATCH", kReservations + "/r/status", R"({"status":{"phase":"Available","nodeName":"n1"}})", kMerge);
-    t.peer = user;
-    const auto refused = t.ask("PATCH", kReservations + "/r", other, kMerge);
-    EXPECT_EQ(refused.code, 422);
-    EXPECT_EQ(refused.text({"message"}),
-              "Reservation.scheduling.koordinator.sh \"r\" is invalid: spec.template: Forbidden: may not change while "
-              "the reservation holds room on node n1; make another one and delete this");
-    EXPECT_EQ(t.ask("PATCH", kReservations + "/r", R"({"spec":{"allocatePolicy":"Aligned"}})", kMerge).code, 422);
-    EXPECT_EQ(t.ask("PATCH", kReservations + "/r", R"({"spec":{"ttl":"1h","unschedulable":true}})", kMerge).code, 200);
-    EXPECT_EQ(t.ask("PUT", kReservations + "/r", classed).code, 200) << "the same once more";
 }
 
 TEST(Front, ARefusedCreateTellsTheNameOfItsBody) {

@@ -167,6 +167,7 @@ std::string held(const Ledger& ledger, ledger::ReservationIndex index) {
         if (!left.empty()) parts.push_back(left.text());
         for (const auto& port : entry.ports) parts.push_back(fmt::format("port {}", port.port));
         text += fmt::format(", {} left", parts.empty() ? "nothing" : fmt::format("{}", fmt::join(parts, ", ")));
+        if (!entry.object->held_back.empty()) text += fmt::format(" ({} held back)", entry.object->held_back.text());
     }
     return text;
 }

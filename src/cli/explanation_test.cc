@@ -168,12 +168,12 @@ TEST(Explain, SaysWhatIsLeftOfAReservation) {
 ---
 apiVersion: scheduling.koordinator.sh/v1alpha1
 kind: Reservation
-metadata: {name: kept, uid: r}
+metadata: {name: kept, uid: r, annotations: {node.koordinator.sh/reservation: '{"resources":{"cpu":"1"}}'}}
 spec:
   owners: [{labelSelector: {matchLabels: {app: web}}}]
   allocateOnce: false
-  template: {spec: {containers: [{name: c, ports: [{hostPort: 80}, {hostPort: 81}], resources: {requests: {cpu: "1"}}}]}}
-status: {phase: Available, nodeName: full, allocatable: {cpu: "1"}}
+  template: {spec: {containers: [{name: c, ports: [{hostPort: 80}, {hostPort: 81}], resources: {requests: {cpu: "2"}}}]}}
+status: {phase: Available, nodeName: full, allocatable: {cpu: "2"}}
 ---
 apiVersion: v1
 kind: Pod
@@ -184,7 +184,8 @@ metadata:
   annotations: {scheduling.koordinator.sh/reservation-allocated: '{"name":"kept","uid":"r"}'}
 spec: {nodeName: full, containers: [{name: c, ports: [{hostPort: 80}], resources: {requests: {cpu: "1"}}}]}
 )");
-    EXPECT_EQ(explain_pod(world, "default", "web")->matches.at(0).state, "Available on full, port 81 left");
+    EXPECT_EQ(explain_pod(world, "default", "web")->matches.at(0).state,
+              "Available on full, port 81 left ({cpu: \"1\"} held back)");
 }
 
 TEST(Explain, ABoundPodAndOneThatFits) {
