@@ -146,7 +146,7 @@ void Scheduler::put(std::shared_ptr<const model::Reservation> reservation, base:
     see_room(*reservation, now);
     // One that never held anything is of no use to others; nor to itself, when it is told why it waits.
     if (held || reservation->phase != model::ReservationPhase::Pending) queue_.happened(Change::Reservation, now);
-    if (opens) hurry_owners(*reservation);
+    if (opens) opened_.insert(ledger_.find_reservation(uid));
     if (reservation->phase != model::ReservationPhase::Pending || reservation->meta.deleted) {
         queue_.remove(uid);
         reservations_.erase(uid);
@@ -166,13 +166,24 @@ bool Scheduler::is_available(std::string_view reservation) const {
     return index != ledger::kNone && ledger_.reservation(index).object->phase == model::ReservationPhase::Available;
 }
 
-// Every step on its way to be available has woken them, mostly in vain. It opens once, so nobody is hurried for ever.
-void Scheduler::hurry_owners(const model::Reservation& reservation) {
+// Every step on its way to be available has woken its owners, mostly in vain. It opens once, so nobody is hurried for
+// ever.
+void Scheduler::hurry_owners() {
+    if (opened_.empty()) return;
     queue_.hurry([&](std::string_view uid) {
         const model::Pod* pod = pending_pod(uid);
-        return pod != nullptr && std::any_of(reservation.owners.begin(), reservation.owners.end(),
-                                             [&](const auto& owner) { return model::matches(owner, *pod); });
+        if (pod == nullptr) return false;
+        const auto identity = model::identity_of(*pod);
+        bool told = false;
+        ledger_.owner_index().candidates(identity, [&](ReservationIndex index) {
+            if (told || !opened_.contains(index)) return;
+            const auto& owners = ledger_.reservation(index).object->owners;
+            told = std::any_of(owners.begin(), owners.end(),
+                               [&](const auto& owner) { return model::matches(owner, identity); });
+        });
+        return told;
     });
+    opened_.clear();
 }
 
 void Scheduler::remove_reservation(std::string_view uid, base::Instant now) {
@@ -194,6 +205,7 @@ std::vector<Plan> Scheduler::step(base::Instant now, base::Time wall, size_t mos
     std::vector<Plan> plans;
     judge_rooms(now, plans);
     settle_volumes(now, plans);
+    hurry_owners();
     std::erase_if(reads_, [&](const auto& read) {
         if (read.first > now) return false;
         plans.emplace_back(read.second);

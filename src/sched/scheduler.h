@@ -121,7 +121,7 @@ private:
     void stop_asking(std::string_view uid);
     void end_nomination(std::string_view uid, base::Instant now);
     bool is_available(std::string_view reservation) const;
-    void hurry_owners(const model::Reservation& reservation);
+    void hurry_owners();
     // Decisions: see scheduler_decide.cc
     void decide_one(const std::string& key, base::Instant now, base::Time wall, std::vector<Plan>& plans);
     void decide_for(PendingPod& pending, base::Instant now, std::vector<Plan>& plans);
@@ -189,6 +189,7 @@ private:
     std::map<std::string, Claiming> claiming_;  // by the pod's uid
     std::set<std::string> claims_;              // uids of reservations whose claim may have to be released
     uint64_t claim_tries_ = 0;
+    std::set<ReservationIndex> opened_;                      // since the last step
     std::vector<std::pair<base::Instant, ReadBack>> reads_;  // that failed, and when to try again
     std::map<std::string, Consultation> consultations_;      // by the pod's uid
     std::map<std::string, VictimsAsked> victims_asked_;      // the same
