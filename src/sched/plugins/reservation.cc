@@ -47,8 +47,8 @@ public:
             const Credit* credit = ask.credit(row);
             if (!credit) return;
             const auto short_of = shortest_refusal(ask, ledger, row, *credit);
-            if (!short_of.empty()) return refuse(row, short_of, strikes);
-            if (ask.wishes.affinity && nominate(ask, ledger, row).empty()) refuse(row, wanted(ask), strikes);
+            if (!short_of.empty()) return refuse(row, insufficient(short_of), strikes);
+            if (ask.wishes.affinity && nominate(ask, ledger, row).empty()) refuse(row, nothing_left(ask), strikes);
         });
     }
 
@@ -65,20 +65,25 @@ private:
         }
         return best;
     }
-    static std::vector<model::ResourceId> wanted(const Ask& ask) {
-        std::vector<model::ResourceId> all;
-        ask.spec->requests.for_each([&](model::ResourceId id, int64_t amount) {
-            if (amount > 0 && id != model::kPods) all.push_back(id);
-        });
-        if (all.empty()) all.push_back(model::kPods);
-        return all;
-    }
-    static void refuse(Row row, const std::vector<model::ResourceId>& lacks, Strikes& strikes) {
+    static std::vector<std::string> insufficient(const std::vector<model::ResourceId>& lacks) {
         std::vector<std::string> reasons;
         for (const auto id : lacks) {
             reasons.push_back(fmt::format("Reservation(s) Insufficient {}", model::resource_name(id)));
         }
         std::sort(reasons.begin(), reasons.end());
+        return reasons;
+    }
+    // Of what the pod asks for.
+    static std::vector<std::string> nothing_left(const Ask& ask) {
+        std::vector<model::ResourceId> asked;
+        ask.spec->requests.for_each([&](model::ResourceId id, int64_t amount) {
+            if (amount > 0 && id != model::kPods) asked.push_back(id);
+        });
+        if (!asked.empty()) return insufficient(asked);
+        if (ask.spec->ports.empty()) return insufficient({model::kPods});
+        return {"Reservation(s) didn't have free ports for the requested pod ports"};
+    }
+    static void refuse(Row row, std::vector<std::string> reasons, Strikes& strikes) {
         strikes.strike(row, strikes.refusal(kName, std::move(reasons), false));
     }
 
