@@ -6,6 +6,9 @@
 
 #include <sstream>
 
+#include "api/authz.h"
+#include "api/status.h"
+
 namespace berth::api {
 namespace {
 
@@ -27,6 +30,12 @@ std::vector<std::string> split_groups(const std::string& text) {
     }
     out.emplace_back(kAuthenticated);
     return out;
+}
+
+Status may_impersonate(const Identity& who, std::string_view resource, std::string_view name) {
+    const Attributes what{"impersonate", {}, resource, {}, {}, name};
+    if (allowed(who, what)) return {};
+    return forbidden(refusal(who, what));
 }
 
 }  // namespace
@@ -63,6 +72,23 @@ std::optional<Identity> Authenticator::identify_token(std::string_view token) co
         if (CRYPTO_memcmp(row.hash.data(), digest, sizeof(digest)) == 0) found = &row;
     }
     return found != nullptr ? std::optional(found->identity) : std::nullopt;
+}
+
+Result<Identity> impersonated(const Request& request, Identity who) {
+    Identity as;
+    bool any = false;
+    for (const auto& [name, value] : request.headers) {
+        if (!name.starts_with("impersonate-")) continue;
+        any = true;
+        if (name == "impersonate-user") as.user = value;
+        if (name == "impersonate-group") as.groups.push_back(value);
+    }
+    if (!any) return who;
+    if (as.user.empty()) return base::bad_request("impersonation needs the header Impersonate-User");
+    TRY(may_impersonate(who, "users", as.user));
+    for (const auto& group : as.groups) TRY(may_impersonate(who, "groups", group));
+    as.groups.emplace_back(as.user == anonymous().user ? kUnauthenticated : kAuthenticated);
+    return as;
 }
 
 std::optional<Identity> Authenticator::identify(const Request& request) const {

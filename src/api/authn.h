@@ -31,4 +31,7 @@ private:
 
 Identity anonymous();
 
+// As whom the request is to be served: `kubectl --as`, --as-group. Who may not is told so.
+Result<Identity> impersonated(const Request& request, Identity who);
+
 }  // namespace berth::api

@@ -358,6 +358,20 @@ TEST(Front, OthersMayOnlyWhatTheirGroupMay) {
     EXPECT_EQ(t.ask("GET", "/api").code, 200);
 }
 
+// `kubectl --as`: whoever asks to be served as somebody else is, or is refused; never served as himself.
+TEST(Front, ARequestIsServedAsWhomItNames) {
+    TestFront t;
+    const auto code = [&](const Pairs& headers) { return t.send("GET", kPods, "", headers)->answered->status; };
+    EXPECT_EQ(code({}), 200);
+    EXPECT_EQ(code({{"impersonate-user", "bob"}}), 403);
+    EXPECT_EQ(code({{"impersonate-user", "bob"}, {"impersonate-group", "system:masters"}}), 200);
+    EXPECT_EQ(code({{"impersonate-user", "system:anonymous"}}), 401);
+    EXPECT_EQ(code({{"impersonate-group", "system:masters"}}), 400);
+    t.peer = {"berth-scheduler", {"berth:schedulers"}};
+    EXPECT_EQ(code({}), 200);
+    EXPECT_EQ(code({{"impersonate-user", "bob"}, {"impersonate-group", "system:masters"}}), 403);
+}
+
 TEST(Front, ABrokenReservationIsRefusedWithItsFieldsPath) {
     TestFront t;
     const std::string path = "/apis/scheduling.koordinator.sh/v1alpha1/reservations";
