@@ -174,7 +174,7 @@ public:
             why_not = std::move(why);
             return false;
         }
-        return end(found, phase == "Failed" ? why : "");
+        return end(found, phase == "Failed" ? fmt::format("has failed: {}", why) : "");
     }
     // Who was deleted before the list was made is in none.
     bool listed() {

@@ -40,7 +40,7 @@ def test(berth, build):
 
         code, said, trouble = end_of(reserve("brief", "--ttl", "1s"))
         expect("one that fails", (code, said), (1, ["reservation/brief created", "reservation/brief Failed"]))
-        expect("why", trouble, "berth: reservation brief: " + cluster.get("reservation", "brief")["status"]["conditions"][-1]["message"])
+        expect("why", trouble, "berth: reservation brief: has failed: ttl 1s has passed")
 
         lost = reserve("lost")
         expect("created", lost.stdout.readline(), "reservation/lost created\n")
