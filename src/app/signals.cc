@@ -4,19 +4,9 @@
 #include <ctime>
 
 #include "app/server.h"
+#include "base/stop_signals.h"
 
 namespace berth::app {
-namespace {
-
-sigset_t stop_signals() {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    return set;
-}
-
-}  // namespace
 
 void raise_file_limit() {
     rlimit limit{};
@@ -26,13 +16,13 @@ void raise_file_limit() {
 }
 
 void block_stop_signals() {
-    const sigset_t set = stop_signals();
+    const sigset_t set = base::stop_signals();
     pthread_sigmask(SIG_BLOCK, &set, nullptr);
     std::signal(SIGPIPE, SIG_IGN);
 }
 
 void wait_for_stop(const std::function<void()>& chores, base::Duration every) {
-    const sigset_t set = stop_signals();
+    const sigset_t set = base::stop_signals();
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(every);
     const timespec pause{seconds.count(), (every - seconds).count()};
     while (sigtimedwait(&set, nullptr, &pause) < 0) chores();

@@ -4,23 +4,13 @@
 
 #include <csignal>
 
+#include "base/stop_signals.h"
 #include "base/thread.h"
 
 namespace berth::cli {
-namespace {
-
-sigset_t stop_signals() {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    return set;
-}
-
-}  // namespace
 
 Interrupt::Interrupt() {
-    const sigset_t set = stop_signals();
+    const sigset_t set = base::stop_signals();
     pthread_sigmask(SIG_BLOCK, &set, nullptr);
     thread_ = base::named_thread("interrupt", [this, set] {
         for (int signal = 0; sigwait(&set, &signal) == 0 && !over_;) {
