@@ -4,6 +4,7 @@ from objects import pod, reservation
 from processes import wait_for
 
 HOST = "kubernetes.io/hostname"
+NODE_RESERVATION = "node.koordinator.sh/reservation"
 NODE = "cpu=16,memory=32Gi,pods=110"
 
 
@@ -339,4 +340,47 @@ def reservations_three_nodes(stage):
     play(stage, THREE_NODES, 3)
 
 
-TESTS = [reservations_one_node, reservations_three_nodes]
+def node_reservations(stage):
+    """What a node keeps for others: lowers its room, both policies; bad input keeps the last valid value and is told"""
+    with stage.cluster() as cluster:
+        start_both(cluster)
+        cluster.nodes(1, NODE)
+        case = Case(cluster)
+
+        def keep(value):
+            cluster.kubectl("annotate", "--overwrite", "node/node-0", f"{NODE_RESERVATION}={value}")
+
+        def node():
+            return cluster.get("/api/v1/nodes/node-0")
+
+        def complaint():
+            told = [c for c in node()["status"]["conditions"] if c["type"] == "BerthReservationInvalid"]
+            return told[0]["message"] if told and told[0]["status"] == "True" else ""
+
+        def applied(part):
+            return part in node()["metadata"]["annotations"].get("berth.dev/reservation-applied", "")
+
+        keep('{"resources":{"cpu":"10","memory":"2Gi"}}')
+        wait_for("it is applied", lambda: applied("10"))
+        case.room(6, 30)
+        keep('{"resources":{"cpu":"-1","memory":"2Gi"}}')
+        wait_for("the condition names the value", lambda: "-1" in complaint())
+        case.room(6, 30)
+        wait_for("its event", lambda: any(
+            event["involvedObject"]["kind"] == "Node" and event["type"] == "Warning" and "-1" in event["message"]
+            for event in cluster.items("/api/v1/events")))
+        keep('{"reservedCPUs":"0-3","resources":{"cpu":"10"}}')
+        wait_for("the complaint is over", lambda: not complaint() and applied("0-3"))
+        case.room(12)
+        keep('{"reservedCPUs":"0-3","applyPolicy":"ReservedCPUsOnly"}')
+        wait_for("it is applied", lambda: applied("ReservedCPUsOnly"))
+        case.room(16)
+        keep('{"resources":{"cpu":"15"}}')
+        wait_for("it is applied", lambda: applied("15"))
+        case.make(pod("waits", cpu="2", memory=None))
+        assert "Insufficient cpu" in case.refused("waits")
+        cluster.kubectl("annotate", "node/node-0", NODE_RESERVATION + "-")
+        case.lands("waits", None)
+
+
+TESTS = [reservations_one_node, reservations_three_nodes, node_reservations]
