@@ -1,5 +1,6 @@
 """The seed's end-to-end list of reservations, through kubectl on a real API server."""
 from berths import Watcher, start_both
+from cluster import PODS
 from objects import pod, reservation
 from processes import wait_for
 
@@ -130,6 +131,41 @@ def expiry(case):
     case.make(pod("p", "16", None))
     case.phase("r", "Failed")
     case.lands("p", None)
+
+
+def pre_allocation(case):
+    def gone(name):
+        case.cluster.kubectl("delete", "pod", "--now", name)
+
+    case.make(pod("large", cpu="10", memory=None), pod("small", cpu="6", memory=None))
+    case.lands("large", None)
+    case.lands("small", None)
+    case.make(reservation("r", "a", "8", preAllocation=True))
+    status = case.phase("r", "Waiting")["status"]
+    ready = next(c for c in status["conditions"] if c["type"] == "Ready")
+    assert status["nodeName"] == "node-0" and (ready["status"], ready["reason"]) == ("False", "Waiting"), status
+    gone("small")
+    case.make(pod("thief", cpu="6", memory=None))
+    assert "Insufficient cpu" in case.refused("thief")
+    assert case.reservation("r")["status"]["phase"] == "Waiting"
+    gone("large")
+    case.phase("r", "Available")
+    case.make(owner("p", "8"))
+    case.lands("p", "r")
+    case.lands("thief", None)
+
+
+def room_for_a_preempting_pod(case):
+    case.make({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "urgent"}, "value": 1000})
+    case.make(pod("low", cpu="12", memory=None))
+    case.lands("low", None)
+    case.make(pod("high", cpu="8", memory=None, priorityClassName="urgent"))
+    case.bound("high")
+    room = "preemption-" + case.pod("high")["metadata"]["uid"]
+    assert case.reservation_of("high") == room, case.reservation_of("high")
+    code, _ = case.cluster.ask("GET", f"{PODS}/low")
+    assert code == 404, "the victim is still there"
+    case.phase(room, "Succeeded")
 
 
 def broken_annotation(case):
@@ -306,9 +342,10 @@ def place_of_a_volume(case):
         case.cluster.kubectl("delete", f"csinode/{node}", "storageclass/late")
 
 
-ONE_NODE = [same_size, owner_without_memory, owner_of_less_memory, memory_from_the_node, more_than_reserved, two_owners_fit,
-            two_owners_of_six, stranger, stranger_after_a_small_owner, returned_charge, expiry, broken_annotation,
-            must_use_a_reservation, ports_of_one, ports_of_two, ports_of_strangers, claim_of_one_pod, place_of_a_volume]
+ONE_NODE = [same_size, owner_without_memory, owner_of_less_memory, memory_from_the_node, more_than_reserved,
+            two_owners_fit, two_owners_of_six, stranger, stranger_after_a_small_owner, returned_charge, expiry,
+            pre_allocation, room_for_a_preempting_pod, broken_annotation, must_use_a_reservation, ports_of_one,
+            ports_of_two, ports_of_strangers, claim_of_one_pod, place_of_a_volume]
 THREE_NODES = [affinity, affinity_of_several, anti_affinity, anti_affinity_of_several, affinity_of_strangers,
                anti_affinity_of_strangers, spread]
 
