@@ -1,4 +1,6 @@
 """The seed's end-to-end list of reservations, through kubectl on a real API server."""
+import subprocess
+
 from berths import Watcher, start_both
 from cluster import PODS
 from objects import pod, reservation
@@ -420,4 +422,38 @@ def node_reservations(stage):
         case.lands("waits", None)
 
 
-TESTS = [reservations_one_node, reservations_three_nodes, node_reservations]
+def commands(stage):
+    """berth reserve and berth migrate against a real API server, with its own controllers"""
+    with stage.cluster() as cluster:
+        start_both(cluster)
+        cluster.nodes(2, NODE)
+
+        def berth(*words):
+            return subprocess.run([cluster.berth, *words, "--kubeconfig", cluster.admin], capture_output=True, text=True,
+                                  timeout=120)
+
+        done = berth("reserve", "batch", "--per-node", "-r", "cpu=2", "--owner", "team=batch", "--reusable", "--wait")
+        lines = sorted(done.stdout.splitlines())
+        assert done.returncode == 0 and lines == [
+            "reservation/batch-node-0 Available on node-0", "reservation/batch-node-0 created",
+            "reservation/batch-node-1 Available on node-1", "reservation/batch-node-1 created"], done
+        template = {"metadata": {"labels": {"app": "web"}}, "spec": dict(pod("unused", cpu="4")["spec"])}
+        template["spec"]["terminationGracePeriodSeconds"] = 1
+        cluster.apply({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "web", "namespace": "default"},
+                       "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}, "template": template}})
+
+        def ready():
+            return [p for p in cluster.items(PODS) if "deletionTimestamp" not in p["metadata"] and any(
+                c["type"] == "Ready" and c["status"] == "True" for c in p["status"].get("conditions", []))]
+
+        (first,) = wait_for("the pod is ready", ready)
+        name, node = first["metadata"]["name"], first["spec"]["nodeName"]
+        done = berth("migrate", "pod", name)
+        assert done.returncode == 0, done
+        (second,) = wait_for("its replacement is ready", ready)
+        assert second["metadata"]["name"] != name and second["spec"]["nodeName"] != node, (first, second)
+        drawn_from = Watcher(cluster).reservation_of(second["metadata"]["name"])
+        assert f"reservation/{drawn_from} created" in done.stdout, (done, drawn_from)
+
+
+TESTS = [reservations_one_node, reservations_three_nodes, node_reservations, commands]
