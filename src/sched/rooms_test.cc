@@ -62,6 +62,26 @@ TEST_F(RoomsTest, ThePodComesAsSoonAsItsRoomIsAvailable) {
     EXPECT_EQ(told(), Lines{"bind p to n1"});
 }
 
+// Its end is to be seen, and tells how the pod came there; then it goes with other final ones.
+TEST_F(RoomsTest, AUsedOneIsLeftToTheCollector) {
+    preempt();
+    terminating("a");
+    gone("a");
+    available("room");
+    later(std::chrono::seconds(20));
+    step();
+    const auto bind = std::get<BindPod>(plans_.at(0));
+    told();
+    done();
+    model::Pod& p = pods_.at("p");
+    p.node = "n1";
+    for (const auto& [key, value] : bind.annotations) p.meta.annotations.set(key, value);
+    put(p);
+    later(std::chrono::hours(1));
+    step();
+    EXPECT_EQ(told(), Lines{});
+}
+
 TEST_F(RoomsTest, NobodyStealsItMeanwhileAtAnyPriority) {
     preempt();
     terminating("a");
