@@ -227,6 +227,17 @@ TEST_F(Spread, ReservationsCountUntilTheyHaveOwners) {
     EXPECT_EQ(spread_strikes(spec), reasons("", "", ""));
 }
 
+// On another API server the template may change while the reservation holds its room.
+TEST_F(Spread, AReservationCountsByItsTemplateOfNow) {
+    const auto spec = asking({spread(1, kZone, "app=web")});
+    auto changed = *reservation("r1", "n1", spec_of({{"app", "other"}}));
+    EXPECT_EQ(spread_strikes(spec), reasons("", "", ""));
+    changed.spec = std::make_shared<model::PodSpec>(spec_of({{"app", "web"}}));
+    ++changed.meta.revision;
+    ledger.put(std::make_shared<const model::Reservation>(changed));
+    EXPECT_EQ(spread_strikes(spec), reasons(kSkewed, kSkewed, ""));
+}
+
 TEST_F(Spread, MemoryStaysBounded) {
     for (int i = 0; i < 6000; ++i) {
         const std::string name = "app-" + std::to_string(i);
