@@ -80,6 +80,7 @@ TEST_F(RoomsTest, AUsedOneIsLeftToTheCollector) {
     later(std::chrono::hours(1));
     step();
     EXPECT_EQ(told(), Lines{});
+    EXPECT_EQ(scheduler_.next_wake(), std::nullopt) << "nothing is left to do";
 }
 
 TEST_F(RoomsTest, NobodyStealsItMeanwhileAtAnyPriority) {
