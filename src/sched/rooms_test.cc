@@ -29,17 +29,21 @@ protected:
         EXPECT_EQ(told(), Lines{"delete a for p"});
         done();
     }
+    // And on to its bind.
+    BindPod land() {
+        preempt();
+        terminating("a");
+        gone("a");
+        available("room");
+        later(std::chrono::seconds(20));
+        step();
+        EXPECT_EQ(plans_.size(), 1u);
+        return std::get<BindPod>(plans_.at(0));
+    }
 };
 
 TEST_F(RoomsTest, TheRoomStandsBeforeAnybodyGoesAndThePodLandsInIt) {
-    preempt();
-    terminating("a");
-    gone("a");
-    available("room");
-    later(std::chrono::seconds(20));
-    step();
-    ASSERT_EQ(plans_.size(), 1u);
-    const auto bind = std::get<BindPod>(plans_[0]);
+    const BindPod bind = land();
     EXPECT_EQ(bind.node, "n1");
     ASSERT_EQ(bind.annotations.size(), 1u);
     EXPECT_EQ(bind.annotations[0].first, model::kReservationAllocated);
@@ -64,13 +68,7 @@ TEST_F(RoomsTest, ThePodComesAsSoonAsItsRoomIsAvailable) {
 
 // Its end is to be seen, and tells how the pod came there; then it goes with other final ones.
 TEST_F(RoomsTest, AUsedOneIsLeftToTheCollector) {
-    preempt();
-    terminating("a");
-    gone("a");
-    available("room");
-    later(std::chrono::seconds(20));
-    step();
-    const auto bind = std::get<BindPod>(plans_.at(0));
+    const BindPod bind = land();
     told();
     done();
     model::Pod& p = pods_.at("p");
