@@ -1,4 +1,5 @@
 """A berth server for one test, and plain requests to it."""
+import atexit
 import json
 import os
 import re
@@ -59,7 +60,10 @@ class Server:
 
 
 def fresh_home():
-    return tempfile.mkdtemp(prefix="berth-home-")
+    """A folder for kubectl's cache, gone when the test ends."""
+    home = tempfile.mkdtemp(prefix="berth-home-")
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    return home
 
 
 def environment(home, kubeconfig):
