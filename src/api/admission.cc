@@ -31,6 +31,10 @@ bool is_kind(const Entry& entry, std::string_view group, std::string_view plural
     return entry.call.stored().group == group && entry.call.kind->plural == plural;
 }
 
+bool is_reservation(const Entry& entry) {
+    return is_kind(entry, "scheduling.koordinator.sh", "reservations");
+}
+
 Error invalid_entry(const Entry& entry, std::vector<base::Cause> causes) {
     return invalid_object(entry.call.kind->group, entry.call.kind->kind, meta_text(entry.after, "name"),
                           std::move(causes));

@@ -16,8 +16,6 @@
 namespace berth::api {
 namespace {
 
-constexpr std::string_view kReservationGroup = "scheduling.koordinator.sh";
-
 bool same(const Json* a, const Json* b) {
     return a == nullptr || b == nullptr ? a == b : *a == *b;
 }
@@ -85,7 +83,7 @@ Status check_held(const Entry& entry) {
     if (phase != "Available" && phase != "Waiting") return {};
     std::vector<base::Cause> causes;
     for (const auto* field : {"template", "allocatePolicy"}) {
-        if (same(base::find(*entry.before, {"spec", field}), base::find(entry.after, {"spec", field}))) continue;
+        if (same(old_at(entry, {"spec", field}), base::find(entry.after, {"spec", field}))) continue;
         causes.push_back(forbidden_value(fmt::format("spec.{}", field),
                                          fmt::format("may not change while the reservation holds room on node {}; "
                                                      "make another one and delete this",
@@ -100,14 +98,13 @@ Status check_held(const Entry& entry) {
 Status guard_allocations(Entry& entry) {
     const Identity& who = entry.call.who;
     if (who.in(kImporters)) return {};
-    const bool status = is_kind(entry, kReservationGroup, "reservations") && entry.call.subresource == "status";
+    const bool status = is_reservation(entry) && entry.call.subresource == "status";
     if (status && !may_write_status(who)) {
         return forbidden_entry(
-            entry,
-            fmt::format("only the scheduler may write a reservation's status, not User \"{}\"", entry.call.who.user));
+            entry, fmt::format("only the scheduler may write a reservation's status, not User \"{}\"", who.user));
     }
     if (who.in(kSchedulers)) return {};
-    if (is_kind(entry, "scheduling.koordinator.sh", "reservations")) return guard_rooms(entry);
+    if (is_reservation(entry)) return guard_rooms(entry);
     if (!is_kind(entry, "", "pods")) return {};
     for (const auto key : {model::kReservationAllocated, model::kReservationDraws}) {
         const auto path = {std::string_view("metadata"), std::string_view("annotations"), key};
@@ -170,7 +167,7 @@ Status settle_claim(Entry& entry) {
 }
 
 Status settle_reservation(Entry& entry) {
-    if (!is_kind(entry, kReservationGroup, "reservations") || entry.before != nullptr) return {};
+    if (!is_reservation(entry) || entry.before != nullptr) return {};
     if (model::string_at(entry.after, ".status.phase").empty())
         base::object_at(entry.after, {"status"})["phase"] = "Pending";
     return {};
@@ -187,7 +184,7 @@ Status check_rules(Entry& entry) {
 
 // One that is broken keeps the room it holds, but nobody may break it: it is read as if it held none.
 Status check_reservation(Entry& entry) {
-    if (!is_kind(entry, kReservationGroup, "reservations") || entry.call.subresource == "status") return {};
+    if (!is_reservation(entry) || entry.call.subresource == "status") return {};
     TRY(check_held(entry));
     JsonObject wanted = entry.after.as_object();
     wanted.erase("status");

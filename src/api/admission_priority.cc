@@ -55,7 +55,7 @@ Status settle_priority(Entry& entry) {
 }
 
 Status settle_template_priority(Entry& entry) {
-    if (!is_kind(entry, "scheduling.koordinator.sh", "reservations") || !entry.call.subresource.empty()) return {};
+    if (!is_reservation(entry) || !entry.call.subresource.empty()) return {};
     constexpr std::string_view kName = ".spec.template.spec.priorityClassName";
     const std::string name(model::string_at(entry.after, kName));
     if (name.empty()) return {};

@@ -7,6 +7,7 @@
 namespace berth::api {
 
 bool is_kind(const Entry& entry, std::string_view group, std::string_view plural);
+bool is_reservation(const Entry& entry);
 Error invalid_entry(const Entry& entry, std::vector<base::Cause> causes);
 Error forbidden_entry(const Entry& entry, std::string_view why);
 

@@ -74,7 +74,7 @@ std::optional<Identity> Authenticator::identify_token(std::string_view token) co
     return found != nullptr ? std::optional(found->identity) : std::nullopt;
 }
 
-Result<Identity> impersonated(const Request& request, Identity who) {
+Status impersonate(const Request& request, Identity& who) {
     Identity as;
     bool any = false;
     for (const auto& [name, value] : request.headers) {
@@ -83,12 +83,13 @@ Result<Identity> impersonated(const Request& request, Identity who) {
         if (name == "impersonate-user") as.user = value;
         if (name == "impersonate-group") as.groups.push_back(value);
     }
-    if (!any) return who;
+    if (!any) return {};
     if (as.user.empty()) return base::bad_request("impersonation needs the header Impersonate-User");
     TRY(may_impersonate(who, "users", as.user));
     for (const auto& group : as.groups) TRY(may_impersonate(who, "groups", group));
     as.groups.emplace_back(as.user == anonymous().user ? kUnauthenticated : kAuthenticated);
-    return as;
+    who = std::move(as);
+    return {};
 }
 
 std::optional<Identity> Authenticator::identify(const Request& request) const {

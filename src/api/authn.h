@@ -31,7 +31,7 @@ private:
 
 Identity anonymous();
 
-// As whom the request is to be served: `kubectl --as`, --as-group. Who may not is told so.
-Result<Identity> impersonated(const Request& request, Identity who);
+// `kubectl --as`, --as-group: from here on `who` is whom the request names. Who may not is told so, and stays himself.
+Status impersonate(const Request& request, Identity& who);
 
 }  // namespace berth::api

@@ -121,10 +121,8 @@ void Front::handle(Request request, Responder responder) {
     Visit visit{*this, std::move(request), std::move(responder), {}, desk_.dice.uid(), desk_.clock.now()};
     auto who = authenticator_.identify(visit.request);
     if (!who) return visit.refuse({Reason::Unauthorized, "Unauthorized"});
-    visit.who = *who;
-    auto as = impersonated(visit.request, std::move(*who));
-    if (!as) return visit.refuse(as.error());
-    visit.who = std::move(*as);
+    visit.who = std::move(*who);
+    if (const auto named = impersonate(visit.request, visit.who); !named) return visit.refuse(named.error());
     auto route = parse_route(visit.request.path);
     if (!route || route->plural.empty()) return serve_plain(visit);
     serve_resource(std::move(visit), std::move(*route));

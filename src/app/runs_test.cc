@@ -13,14 +13,16 @@
 namespace berth::app {
 namespace {
 
-// A server with these objects. Everything sent to it succeeds and changes nothing: the answers carry a revision that no
-// feed ever tells, so whoever wrote waits to see it.
+// A server with these objects and a node n1 of 4 cpu. Everything sent to it succeeds and changes nothing: the answers
+// carry a revision that no feed ever tells, so whoever wrote waits to see it.
 std::shared_ptr<Script> script_of(std::string_view yaml) {
     static const std::map<std::string_view, std::string> kPlurals{
-        {"Node", "nodes"}, {"Pod", "pods"}, {"PriorityClass", "priorityclasses"}, {"Reservation", "reservations"}};
+        {"Pod", "pods"}, {"PriorityClass", "priorityclasses"}, {"Reservation", "reservations"}};
     auto script = std::make_shared<Script>();
     const auto documents = base::parse_yaml(yaml);
     EXPECT_TRUE(documents);
+    script->has("nodes", R"({"kind":"Node","metadata":{"name":"n1","uid":"u"},
+        "status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"10"}}})");
     for (const auto& document : *documents) {
         script->has(kPlurals.at(base::find_string(document, {"kind"})), base::to_text(document));
     }
@@ -45,10 +47,6 @@ size_t wait_for(Script& script, std::string_view beginning) {
 
 TEST(ReservationsRun, TellsWhatIsWrongAndShowsWhatIsHeld) {
     const auto script = script_of(R"(
-kind: Node
-metadata: {name: n1, uid: u}
-status: {allocatable: {cpu: "4", memory: 8Gi, pods: "10"}}
----
 kind: Pod
 metadata: {name: by-others, namespace: default, uid: p1}
 spec: {nodeName: n1, containers: [{name: c, resources: {requests: {cpu: "4"}}}]}
@@ -104,10 +102,6 @@ status:
 // Koordinator decodes the list as a whole: one such object stopped all of it.
 TEST(SchedulerRun, ABrokenReservationStopsNobody) {
     const auto script = script_of(R"(
-kind: Node
-metadata: {name: n1, uid: u}
-status: {allocatable: {cpu: "4", memory: 8Gi, pods: "10"}}
----
 kind: Pod
 metadata: {name: web, namespace: default, uid: p1, labels: {app: web}}
 spec: {schedulerName: berth, containers: [{name: c, resources: {requests: {cpu: "4"}}}]}
@@ -145,10 +139,6 @@ status:
 // most important one.
 TEST(SchedulerRun, ResolvesThePriorityClassOfATemplate) {
     const auto script = script_of(R"(
-kind: Node
-metadata: {name: n1, uid: u}
-status: {allocatable: {cpu: "4", memory: 8Gi, pods: "10"}}
----
 kind: Pod
 metadata: {name: ordinary, namespace: default, uid: p1}
 spec: {priority: 0, schedulerName: berth, containers: [{name: c, resources: {requests: {cpu: "1"}}}]}

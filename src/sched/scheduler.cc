@@ -138,9 +138,11 @@ void Scheduler::remove_pod(std::string_view uid, base::Instant now) {
 
 void Scheduler::put(std::shared_ptr<const model::Reservation> reservation, base::Instant now) {
     const std::string uid = reservation->meta.uid;
-    const bool opens = !is_available(uid) && reservation->phase == model::ReservationPhase::Available;
     const auto known = ledger_.find_reservation(uid);
-    const bool held = known != ledger::kNone && ledger_.reservation(known).live;
+    const auto* before = known == ledger::kNone ? nullptr : &ledger_.reservation(known);
+    const bool held = before != nullptr && before->live;
+    const bool was_open = before != nullptr && before->object->phase == model::ReservationPhase::Available;
+    const bool opens = !was_open && reservation->phase == model::ReservationPhase::Available;
     ledger_.put(reservation);
     if (!reservation->current_owners.empty()) claims_.insert(uid);
     see_room(*reservation, now);
@@ -159,11 +161,6 @@ void Scheduler::put(std::shared_ptr<const model::Reservation> reservation, base:
     if (!changed || assumed) return;
     const auto& object = *found->second.object;
     queue_.add({uid, object.spec->priority, object.meta.created}, false, now);
-}
-
-bool Scheduler::is_available(std::string_view reservation) const {
-    const auto index = ledger_.find_reservation(reservation);
-    return index != ledger::kNone && ledger_.reservation(index).object->phase == model::ReservationPhase::Available;
 }
 
 // Every step on its way to be available has woken its owners, mostly in vain. It opens once, so nobody is hurried for

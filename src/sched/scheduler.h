@@ -120,7 +120,6 @@ private:
     void follow_nomination(const PendingPod& pending, const std::string& before, base::Instant now);
     void stop_asking(std::string_view uid);
     void end_nomination(std::string_view uid, base::Instant now);
-    bool is_available(std::string_view reservation) const;
     void hurry_owners();
     // Decisions: see scheduler_decide.cc
     void decide_one(const std::string& key, base::Instant now, base::Time wall, std::vector<Plan>& plans);

@@ -96,13 +96,17 @@ TEST_F(WakingTest, ABoundPodThatShrinksWakes) {
     EXPECT_EQ(told(), Lines{"bind p to n1"});
 }
 
-TEST_F(WakingTest, WhyAReservationWaitsIsToldUntilItIsWritten) {
+model::Reservation reservation(int64_t cpu_milli) {
     model::Reservation made;
     made.meta.name = made.meta.uid = "r";
     auto spec = std::make_shared<model::PodSpec>();
-    spec->requests = model::Resources{{model::kCpu, 9000}, {model::kPods, 1}};
-    made.spec = spec;
-    reserved(made);
+    spec->requests = model::Resources{{model::kCpu, cpu_milli}, {model::kPods, 1}};
+    made.spec = std::move(spec);
+    return made;
+}
+
+TEST_F(WakingTest, WhyAReservationWaitsIsToldUntilItIsWritten) {
+    reserved(reservation(9000));
     for (const auto outcome : {Outcome::Refused, Outcome::Unknown}) {
         step();
         EXPECT_EQ(told().size(), 1u);
@@ -123,12 +127,7 @@ TEST_F(WakingTest, AReservationThatWaitsWakesNobody) {
     step();
     told();
     later(seconds(10));
-    model::Reservation made;
-    made.meta.name = made.meta.uid = "r";
-    auto spec = std::make_shared<model::PodSpec>();
-    spec->requests = model::Resources{{model::kCpu, 8000}, {model::kPods, 1}};
-    made.spec = spec;
-    reserved(made);
+    reserved(reservation(8000));
     step();
     EXPECT_EQ(told().size(), 1u) << "the reservation itself";
     done();
