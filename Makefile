@@ -1,5 +1,5 @@
 # The commands of a person. Each does its own set-up on a Debian 12 machine (tools/setup).
-.PHONY: all run build test test-kubernetes bench check format setup clean install package image
+.PHONY: all run configure program build test test-kubernetes bench check format setup clean install package image
 JOBS ?= $(shell nproc)
 
 all: build
@@ -7,33 +7,41 @@ all: build
 setup:
 	@tools/setup
 
-build: setup
+configure: setup
 	@cmake --preset release > build-configure.log 2>&1 || { cat build-configure.log; exit 1; }; rm -f build-configure.log
+
+# The program alone; ninja says how far it is.
+program: configure
+	@echo "building build/berth ($(JOBS) at a time; the first time takes some minutes)"
+	@cmake --build build -j $(JOBS) --target berth
+
+build: configure
+	@echo "building build/berth and its tests ($(JOBS) at a time; the first time takes some minutes)"
 	@cmake --build build -j $(JOBS)
 
 test: build
 	@ctest --test-dir build --output-on-failure -j $(JOBS)
 
-test-kubernetes: build
+test-kubernetes: program
 	@tests/kubernetes/test
 
-run: build
+run: program
 	@tools/run
 
-bench: build
+bench: program
 	@tools/bench
 
 check: setup
 	@tools/check
 
 # PREFIX (/usr/local) and DESTDIR as usual.
-install: build
+install: program
 	@DESTDIR=$(DESTDIR) cmake --install build --prefix $(or $(PREFIX),/usr/local)
 
-package: build
+package: program
 	@cd build && { cpack > package.log 2>&1 || { cat package.log; exit 1; }; } && ls $$PWD/package/*.deb
 
-image: build
+image: program
 	@deploy/image/build build/berth build/berth-image.tar
 
 format: setup
