@@ -1,5 +1,7 @@
 #include "api/http.h"
 
+#include <arpa/inet.h>
+
 #include "api/exchange.h"
 
 namespace berth::api {
@@ -24,7 +26,11 @@ Responder::~Responder() {
     lost.status = 500;
     lost.content_type = "text/plain; charset=utf-8";
     lost.body = "the request was dropped without an answer\n";
-    respond(std::move(lost));
+    try {
+        respond(std::move(lost));
+    } catch (const std::exception&) {
+        // Not even memory for an answer: the connection went with the last reference to it.
+    }
 }
 
 void Responder::respond(Response response) {
@@ -69,6 +75,18 @@ bool percent_decode(std::string_view text, bool plus_is_space, std::string& out)
         }
     }
     return true;
+}
+
+std::string_view host_of(std::string_view header) {
+    if (header.starts_with('[')) return header.substr(1, header.find(']') - 1);
+    return header.substr(0, header.rfind(':'));
+}
+
+bool is_address(std::string_view host) {
+    if (host.empty() || host == "localhost") return true;
+    unsigned char bytes[sizeof(in6_addr)];
+    const std::string text(host);
+    return ::inet_pton(AF_INET, text.c_str(), bytes) == 1 || ::inet_pton(AF_INET6, text.c_str(), bytes) == 1;
 }
 
 std::string_view status_text(int code) {

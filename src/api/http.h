@@ -31,6 +31,7 @@ struct Request {
     std::string body;
     std::shared_ptr<const PeerCertificate> peer;
     bool bad_certificate = false;  // the client showed one that our CA did not sign
+    std::string address;           // the peer's, without a port
 
     std::string_view header(std::string_view lower_case_name) const;
     // The first value of a query parameter, or nullptr.
@@ -80,6 +81,15 @@ struct TlsKeys {
     std::string client_ca_pem;
 };
 
+struct HttpCounters {
+    std::atomic<int64_t> connections{0};
+    std::atomic<int64_t> streams{0};
+    std::atomic<uint64_t> requests{0};
+    std::atomic<uint64_t> slow_closed{0};
+    std::atomic<uint64_t> refused{0};     // what is no HTTP, or larger than a limit
+    std::atomic<uint64_t> exceptions{0};  // each ended its connection
+};
+
 struct HttpOptions {
     std::string host = "127.0.0.1";
     uint16_t port = 0;
@@ -87,20 +97,15 @@ struct HttpOptions {
     std::optional<TlsKeys> tls = {};
     size_t max_connections = 20'000;
     size_t max_body = 3u << 20;
-    size_t max_headers = 64u << 10;
+    size_t max_headers = 64u << 10;  // also of a chunk's line, and of trailers
+    size_t max_header_fields = 1000;
     size_t max_url = 32u << 10;
     int header_seconds = 10;
     int idle_seconds = 90;
     int body_grace_seconds = 10;  // after that a body must arrive at min_body_rate on average
     size_t min_body_rate = 1024;
-    int write_seconds = 30;  // a client that takes nothing for so long is cut off
-};
-
-struct HttpCounters {
-    std::atomic<int64_t> connections{0};
-    std::atomic<int64_t> streams{0};
-    std::atomic<uint64_t> requests{0};
-    std::atomic<uint64_t> slow_closed{0};
+    int write_seconds = 30;                       // a client that takes nothing for so long is cut off
+    std::shared_ptr<HttpCounters> counters = {};  // where to count; its own when there is none
 };
 
 class HttpServer {
@@ -113,7 +118,7 @@ public:
     void stop();
     // Any thread: streams may have something to send. Joined: a burst of calls costs one round of pulls.
     void wake();
-    const HttpCounters& counters() const;
+    std::shared_ptr<const HttpCounters> counters() const;
 
 private:
     class Engine;
@@ -123,5 +128,9 @@ private:
 // "%41" -> "A"; false when malformed. In a query '+' is a space.
 bool percent_decode(std::string_view text, bool plus_is_space, std::string& out);
 std::string_view status_text(int code);
+// What a Host header names, without port and brackets.
+std::string_view host_of(std::string_view header);
+// An IP address, localhost or nothing: what no foreign name server can point at us, and so no foreign page either.
+bool is_address(std::string_view host);
 
 }  // namespace berth::api

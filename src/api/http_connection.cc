@@ -4,32 +4,21 @@
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
-#include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
 
 #include "api/http_exchange.h"
+#include "api/http_reader.h"
 
 namespace berth::api {
 namespace {
 
 namespace asio = boost::asio;
-namespace http = boost::beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
 using PlainStream = tcp::socket;
 using TlsStream = asio::ssl::stream<tcp::socket>;
 
-constexpr size_t kReadBlock = 16u << 10;
 constexpr size_t kJoinBody = 64u << 10;
-
-std::string lower(std::string_view text) {
-    std::string out(text);
-    for (char& c : out) {
-        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    }
-    return out;
-}
+constexpr size_t kDrainBlock = 16u << 10;
 
 std::vector<std::string> names_in(X509_NAME* subject, int nid) {
     std::vector<std::string> out;
@@ -55,19 +44,13 @@ std::shared_ptr<const PeerCertificate> peer_of(SSL* ssl) {
     return peer;
 }
 
-bool parse_query(std::string_view text, Pairs& out) {
-    while (!text.empty()) {
-        const auto end = text.find('&');
-        const auto part = text.substr(0, end);
-        text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
-        if (part.empty()) continue;
-        const auto equals = part.find('=');
-        std::string name, value;
-        if (!percent_decode(part.substr(0, equals), true, name)) return false;
-        if (equals != std::string_view::npos && !percent_decode(part.substr(equals + 1), true, value)) return false;
-        out.emplace_back(std::move(name), std::move(value));
-    }
-    return true;
+// Without the wrapping that an IPv4 address has on a socket for both.
+std::string address_of(const tcp::socket::lowest_layer_type& socket) {
+    error_code ec;
+    const auto address = socket.remote_endpoint(ec).address();
+    if (ec) return "";
+    if (!address.is_v6() || !address.to_v6().is_v4_mapped()) return address.to_string();
+    return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).to_string();
 }
 
 Response plain_error(int status, std::string_view message) {
@@ -84,10 +67,15 @@ template <class Stream>
 class Connection final : public Exchange {
     static constexpr bool kTls = std::is_same_v<Stream, TlsStream>;
     enum class Phase : uint8_t { Handshake, Idle, Header, Body, Handling, Answering, Streaming, Closing };
-    using Parser = http::request_parser<http::string_body>;
 
 public:
-    Connection(Lane& lane, Stream stream) : lane_(lane), stream_(std::move(stream)) { lane_.add(this); }
+    Connection(Lane& lane, Stream stream)
+        : lane_(lane),
+          stream_(std::move(stream)),
+          reader_(lane.shared().options),
+          address_(address_of(stream_.lowest_layer())) {
+        lane_.add(this);
+    }
     ~Connection() override { lane_.remove(this); }
 
     void start() override {
@@ -97,28 +85,27 @@ public:
                 bad_certificate_ = bad_certificate_ || !verified;
                 return true;
             });
-            stream_.async_handshake(TlsStream::server, [self = self()](error_code ec) {
-                if (ec) return self->close();
-                self->peer_ = self->bad_certificate_ ? nullptr : peer_of(self->stream_.native_handle());
-                self->next_request();
-            });
+            stream_.async_handshake(TlsStream::server, then([this](error_code ec) {
+                                        if (ec) return close();
+                                        peer_ = bad_certificate_ ? nullptr : peer_of(stream_.native_handle());
+                                        next_request();
+                                    }));
         } else {
             next_request();
         }
     }
 
     void answer(std::shared_ptr<Exchange> own, Response response) override {
-        asio::dispatch(lane_.io(), [self = std::static_pointer_cast<Connection>(std::move(own)),
-                                    response = std::move(response)]() mutable {
-            if (self->phase_ == Phase::Handling) self->send(std::move(response));
-        });
+        asio::dispatch(lane_.io(), then(std::move(own), [this, response = std::move(response)]() mutable {
+                           if (phase_ == Phase::Handling) send(std::move(response));
+                       }));
     }
 
     void answer_stream(std::shared_ptr<Exchange> own, Response head, std::unique_ptr<Source> source) override {
-        asio::dispatch(lane_.io(), [self = std::static_pointer_cast<Connection>(std::move(own)), head = std::move(head),
-                                    source = std::move(source)]() mutable {
-            if (self->phase_ == Phase::Handling) self->begin_stream(std::move(head), std::move(source));
-        });
+        asio::dispatch(lane_.io(),
+                       then(std::move(own), [this, head = std::move(head), source = std::move(source)]() mutable {
+                           if (phase_ == Phase::Handling) begin_stream(std::move(head), std::move(source));
+                       }));
     }
 
     void pump() override {
@@ -131,12 +118,12 @@ public:
         if (outgoing_.empty()) return end_stream();
         writing_ = true;
         progressed_ = std::chrono::steady_clock::now();
-        asio::async_write(stream_, asio::buffer(outgoing_), [self = self()](error_code ec, size_t) {
-            self->writing_ = false;
-            if (ec) return self->close();
-            if (self->ending_) return self->end_stream();
-            self->pump();
-        });
+        asio::async_write(stream_, asio::buffer(outgoing_), then([this](error_code ec, size_t) {
+                              writing_ = false;
+                              if (ec) return close();
+                              if (ending_) return end_stream();
+                              pump();
+                          }));
     }
 
     void check_deadline(SteadyTime now) override {
@@ -187,7 +174,17 @@ public:
     }
 
 private:
-    std::shared_ptr<Connection> self() { return std::static_pointer_cast<Connection>(shared_from_this()); }
+    // What runs when an operation is over: an exception in it ends this connection, and nothing else.
+    template <class Work>
+    auto then(Work work) {
+        return then(shared_from_this(), std::move(work));
+    }
+    template <class Work>
+    auto then(std::shared_ptr<Exchange> own, Work work) {
+        return [&lane = lane_, own = std::move(own), work = std::move(work)](auto... results) mutable {
+            lane.guarded(own.get(), [&] { work(results...); });
+        };
+    }
 
     void enter(Phase phase) {
         phase_ = phase;
@@ -196,24 +193,21 @@ private:
 
     void next_request() {
         if (lane_.stopping()) return close();
-        parser_.emplace();
-        parser_->header_limit(static_cast<uint32_t>(lane_.shared().options.max_headers));
-        parser_->body_limit(lane_.shared().options.max_body);
-        parser_->eager(true);
+        reader_.begin();
         body_bytes_ = 0;
-        enter(buffer_.size() > 0 ? Phase::Header : Phase::Idle);
+        enter(reader_.pending() > 0 ? Phase::Header : Phase::Idle);
         parse();
     }
 
     void read_more() {
         if (reading_) return;
         reading_ = true;
-        stream_.async_read_some(buffer_.prepare(kReadBlock), [self = self()](error_code ec, size_t n) {
-            self->reading_ = false;
-            if (ec) return self->close();
-            self->buffer_.commit(n);
-            self->on_bytes(n);
-        });
+        stream_.async_read_some(reader_.space(), then([this](error_code ec, size_t n) {
+                                    reading_ = false;
+                                    if (ec) return close();
+                                    reader_.came(n);
+                                    on_bytes(n);
+                                }));
     }
 
     void on_bytes(size_t n) {
@@ -223,79 +217,50 @@ private:
     }
 
     void parse() {
-        while (!parser_->is_done()) {
-            if (buffer_.size() == 0) return read_more();
-            error_code ec;
-            buffer_.consume(parser_->put(buffer_.data(), ec));
-            if (ec && ec != http::error::need_more) return refuse(ec);
-            if (phase_ == Phase::Header && parser_->is_header_done() && !on_header()) return;
-            if (ec) return read_more();
+        switch (reader_.advance()) {
+            case HttpReader::State::More:
+                return read_more();
+            case HttpReader::State::Head:
+                return on_head();
+            case HttpReader::State::Whole:
+                return hand_over();
+            case HttpReader::State::Refused:
+                return reject(reader_.refusal());
         }
-        hand_over();
     }
 
-    // False when the request was refused, or parsing goes on later.
-    bool on_header() {
-        const auto& head = parser_->get();
-        if (head.target().size() > lane_.shared().options.max_url) {
-            reject(414, "the URL is longer than 32 KiB");
-            return false;
-        }
-        const auto encoding = head[http::field::content_encoding];
-        if (!encoding.empty() && encoding != "identity") {
-            reject(415, "compressed request bodies are not accepted");
-            return false;
-        }
+    void on_head() {
+        keep_alive_ = reader_.keep_alive();
+        chunked_ = reader_.http_11();
+        head_only_ = reader_.head().method == "HEAD";
         enter(Phase::Body);
-        if (parser_->is_done() || head[http::field::expect] != "100-continue") return true;
-        send_continue();
-        return false;
+        if (reader_.wants_continue()) return send_continue();
+        parse();
     }
 
     void send_continue() {
         static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-        asio::async_write(stream_, asio::buffer(kContinue), [self = self()](error_code ec, size_t) {
-            if (ec) return self->close();
-            self->parse();
-        });
+        asio::async_write(stream_, asio::buffer(kContinue), then([this](error_code ec, size_t) {
+                              if (ec) return close();
+                              parse();
+                          }));
     }
 
-    void refuse(error_code ec) {
-        if (ec == http::error::header_limit) return reject(431, "the request's headers are larger than 64 KiB");
-        if (ec == http::error::body_limit) return reject(413, "the request's body is larger than 3 MiB");
-        reject(400, "malformed HTTP request: " + ec.message());
-    }
-
-    void reject(int status, std::string_view message) {
+    void reject(const HttpReader::Refusal& why) {
+        lane_.shared().counters->refused.fetch_add(1, std::memory_order_relaxed);
         keep_alive_ = false;
         rejected_ = true;
         phase_ = Phase::Handling;
-        send(plain_error(status, message));
+        send(plain_error(why.status, why.message));
     }
 
     void hand_over() {
-        auto message = parser_->release();
-        keep_alive_ = message.keep_alive();
-        chunked_ = message.version() >= 11;
-        Request request;
-        request.method = std::string(message.method_string());
-        head_only_ = request.method == "HEAD";
-        const std::string_view target(message.target().data(), message.target().size());
-        const auto question = target.find('?');
-        request.path = std::string(target.substr(0, question));
         enter(Phase::Handling);
-        if (target.empty() || target[0] != '/' ||
-            (question != std::string_view::npos && !parse_query(target.substr(question + 1), request.query))) {
-            return send(plain_error(400, "malformed URL"));
-        }
-        for (const auto& field : message) {
-            request.headers.emplace_back(lower({field.name_string().data(), field.name_string().size()}),
-                                         std::string(field.value().data(), field.value().size()));
-        }
-        request.body = std::move(message.body());
+        Request request = reader_.take();
         request.peer = peer_;
         request.bad_certificate = bad_certificate_;
-        lane_.shared().counters.requests.fetch_add(1, std::memory_order_relaxed);
+        request.address = address_;
+        lane_.shared().counters->requests.fetch_add(1, std::memory_order_relaxed);
         lane_.shared().handler(std::move(request), Responder(shared_from_this()));
     }
 
@@ -329,25 +294,25 @@ private:
             return send_last();
         }
         body_ = std::move(response.body);
-        asio::async_write(stream_, asio::buffer(outgoing_), [self = self()](error_code ec, size_t) {
-            if (ec) return self->close();
-            self->outgoing_ = std::move(self->body_);
-            self->send_last();
-        });
+        asio::async_write(stream_, asio::buffer(outgoing_), then([this](error_code ec, size_t) {
+                              if (ec) return close();
+                              outgoing_ = std::move(body_);
+                              send_last();
+                          }));
     }
 
     void send_last() {
         asio::async_write(
             stream_, asio::buffer(outgoing_),
             // The deadline is about progress, not about the size of the answer.
-            [self = self()](const error_code& ec, size_t) -> size_t {
-                self->since_ = std::chrono::steady_clock::now();
+            [self = shared_from_this(), this](const error_code& ec, size_t) -> size_t {
+                since_ = std::chrono::steady_clock::now();
                 return ec ? 0 : 64u << 10;
             },
-            [self = self()](error_code ec, size_t) {
-                if (ec) return self->close();
-                self->after_answer();
-            });
+            then([this](error_code ec, size_t) {
+                if (ec) return close();
+                after_answer();
+            }));
     }
 
     void after_answer() {
@@ -361,7 +326,7 @@ private:
         if (reading_) return close();
         if constexpr (kTls) {
             if (rejected_) return drain();
-            stream_.async_shutdown([self = self()](error_code) { self->close(); });
+            stream_.async_shutdown(then([this](error_code) { close(); }));
         } else {
             error_code ignored;
             stream_.shutdown(tcp::socket::shutdown_send, ignored);
@@ -372,11 +337,11 @@ private:
     // Reads what the client still sends, for two seconds at most: a close in the middle of its body would reset the
     // connection, and the answer would be lost.
     void drain() {
-        buffer_.clear();
-        stream_.async_read_some(buffer_.prepare(kReadBlock), [self = self()](error_code ec, size_t) {
-            if (ec) return self->close();
-            self->drain();
-        });
+        if (body_.size() < kDrainBlock) body_.resize(kDrainBlock);
+        stream_.async_read_some(asio::buffer(body_), then([this](error_code ec, size_t) {
+                                    if (ec) return close();
+                                    drain();
+                                }));
     }
 
     void begin_stream(Response head, std::unique_ptr<Source> source) {
@@ -388,16 +353,16 @@ private:
         if (chunked_) outgoing_ += "\r\nTransfer-Encoding: chunked";
         outgoing_ += "\r\n\r\n";
         lane_.add_stream(this);
-        lane_.shared().counters.streams.fetch_add(1, std::memory_order_relaxed);
+        lane_.shared().counters->streams.fetch_add(1, std::memory_order_relaxed);
         if (lane_.stopping()) source_->stop();
         writing_ = true;
         progressed_ = std::chrono::steady_clock::now();
         read_more();  // only to notice that the client left
-        asio::async_write(stream_, asio::buffer(outgoing_), [self = self()](error_code ec, size_t) {
-            self->writing_ = false;
-            if (ec) return self->close();
-            self->pump();
-        });
+        asio::async_write(stream_, asio::buffer(outgoing_), then([this](error_code ec, size_t) {
+                              writing_ = false;
+                              if (ec) return close();
+                              pump();
+                          }));
     }
 
     void frame_chunk() {
@@ -420,22 +385,22 @@ private:
         if (source_ == nullptr) return;
         source_.reset();
         lane_.remove_stream(this);
-        lane_.shared().counters.streams.fetch_sub(1, std::memory_order_relaxed);
+        lane_.shared().counters->streams.fetch_sub(1, std::memory_order_relaxed);
     }
 
     void close_slow() {
-        lane_.shared().counters.slow_closed.fetch_add(1, std::memory_order_relaxed);
+        lane_.shared().counters->slow_closed.fetch_add(1, std::memory_order_relaxed);
         close();
     }
 
     Lane& lane_;
     Stream stream_;
-    boost::beast::flat_buffer buffer_{256u << 10};
-    std::optional<Parser> parser_;
+    HttpReader reader_;
     std::string outgoing_;
     std::string body_;
     std::unique_ptr<Source> source_;
     std::shared_ptr<const PeerCertificate> peer_;
+    const std::string address_;
     SteadyTime since_{};
     SteadyTime progressed_{};
     size_t body_bytes_ = 0;

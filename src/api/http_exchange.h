@@ -17,7 +17,7 @@ namespace berth::api {
 struct Shared {
     HttpOptions options;
     Handler handler;
-    HttpCounters counters;
+    std::shared_ptr<HttpCounters> counters = std::make_shared<HttpCounters>();
     std::unique_ptr<boost::asio::ssl::context> tls;
 };
 
@@ -35,12 +35,27 @@ public:
     Shared& shared() { return shared_; }
     const std::string& date() const { return date_; }
     bool stopping() const { return stopping_; }
-    void add(Exchange* exchange) { all_.insert(exchange); }
+    void add(Exchange* exchange);
     void remove(Exchange* exchange);
     void add_stream(Exchange* exchange) { streams_.insert(exchange); }
     void remove_stream(Exchange* exchange) { streams_.erase(exchange); }
 
+    // What runs for a connection, or for none: an exception ends that connection, is logged and counted.
+    template <class Work>
+    void guarded(Exchange* exchange, Work work) {
+        try {
+            work();
+        } catch (const std::exception& error) {
+            failed(exchange, error.what());
+        } catch (...) {
+            failed(exchange, "something that is no std::exception");
+        }
+    }
+
 private:
+    void run();
+    void failed(Exchange* exchange, std::string_view what);
+    void each(const std::function<void(Exchange&)>& work);
     void arm_second();
     void each_second();
     void on_wake();

@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include "api/http_exchange.h"
+#include "base/log.h"
 #include "base/thread.h"
 
 namespace berth::api {
@@ -64,33 +65,58 @@ void Lane::start() {
     date_ = http_date();
     arm_second();
     // What was accepted is made safe and placed before more is let in.
-    thread_ = base::named_thread("http", [this] { io_.run(); }, base::Turn::Behind);
+    thread_ = base::named_thread("http", [this] { run(); }, base::Turn::Behind);
+}
+
+// Everything that runs here is guarded where it belongs to somebody; what is left must not end the process either.
+void Lane::run() {
+    for (bool ended = false; !ended;) {
+        guarded(nullptr, [&] {
+            io_.run();
+            ended = true;
+        });
+    }
+}
+
+void Lane::failed(Exchange* exchange, std::string_view what) {
+    shared_.counters->exceptions.fetch_add(1, std::memory_order_relaxed);
+    base::log_error("A connection's handler failed", {{"error", what}});
+    if (exchange != nullptr) exchange->close();
+}
+
+// A connection may end others, so each is looked for again.
+void Lane::each(const std::function<void(Exchange&)>& work) {
+    const std::vector<Exchange*> all(all_.begin(), all_.end());
+    for (Exchange* exchange : all) {
+        if (!all_.contains(exchange)) continue;
+        const auto hold = exchange->shared_from_this();
+        guarded(exchange, [&] { work(*exchange); });
+    }
 }
 
 void Lane::arm_second() {
     second_.expires_after(std::chrono::seconds(1));
     second_.async_wait([this](error_code ec) {
         if (ec) return;
-        each_second();
         arm_second();
+        each_second();
     });
 }
 
 void Lane::each_second() {
     date_ = http_date();
-    const auto now = steady_clock::now();
-    const std::vector<Exchange*> all(all_.begin(), all_.end());
-    for (Exchange* exchange : all) {
-        if (!all_.contains(exchange)) continue;
-        const auto hold = exchange->shared_from_this();
-        hold->check_deadline(now);
-    }
+    each([now = steady_clock::now()](Exchange& exchange) { exchange.check_deadline(now); });
+}
+
+void Lane::add(Exchange* exchange) {
+    all_.insert(exchange);
+    shared_.counters->connections.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Lane::remove(Exchange* exchange) {
     all_.erase(exchange);
     streams_.erase(exchange);
-    shared_.counters.connections.fetch_sub(1, std::memory_order_relaxed);
+    shared_.counters->connections.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void Lane::wake() {
@@ -125,7 +151,7 @@ void Lane::flush_some() {
         round_.pop_back();
         if (!streams_.contains(exchange)) continue;
         const auto hold = exchange->shared_from_this();
-        hold->pump();
+        guarded(exchange, [&] { hold->pump(); });
     }
     if (!round_.empty()) return asio::post(io_, [this] { flush_some(); });
     flush_armed_ = false;
@@ -137,12 +163,7 @@ void Lane::flush_some() {
 void Lane::stop() {
     asio::post(io_, [this] {
         stopping_ = true;
-        const std::vector<Exchange*> all(all_.begin(), all_.end());
-        for (Exchange* exchange : all) {
-            if (!all_.contains(exchange)) continue;
-            const auto hold = exchange->shared_from_this();
-            hold->finish();
-        }
+        each([](Exchange& exchange) { exchange.finish(); });
         close_when_quiet(100);
     });
 }
@@ -158,12 +179,7 @@ void Lane::close_when_quiet(int tries) {
 
 void Lane::join() {
     if (thread_.joinable()) thread_.join();
-    const std::vector<Exchange*> all(all_.begin(), all_.end());
-    for (Exchange* exchange : all) {
-        if (!all_.contains(exchange)) continue;
-        const auto hold = exchange->shared_from_this();
-        hold->close();
-    }
+    each([](Exchange& exchange) { exchange.close(); });
 }
 
 class HttpServer::Engine {
@@ -171,6 +187,7 @@ public:
     Engine(HttpOptions options, Handler handler) {
         shared_.options = std::move(options);
         shared_.handler = std::move(handler);
+        if (shared_.options.counters) shared_.counters = shared_.options.counters;
     }
 
     Result<uint16_t> start() {
@@ -197,7 +214,7 @@ public:
         for (auto& lane : lanes_) lane->wake();
     }
 
-    const HttpCounters& counters() const { return shared_.counters; }
+    std::shared_ptr<const HttpCounters> counters() const { return shared_.counters; }
 
 private:
     Result<uint16_t> listen() {
@@ -221,17 +238,17 @@ private:
         acceptor_->async_accept(lane.io(), [this, &lane](error_code ec, tcp::socket socket) {
             if (ec == asio::error::operation_aborted || !acceptor_->is_open()) return;
             if (ec) return retry_accept();
-            welcome(lane, std::move(socket));
+            lanes_[0]->guarded(nullptr, [&] { welcome(lane, std::move(socket)); });
             accept();
         });
     }
 
     void welcome(Lane& lane, tcp::socket socket) {
-        auto& count = shared_.counters.connections;
+        auto& count = shared_.counters->connections;
         if (count.load(std::memory_order_relaxed) >= static_cast<int64_t>(shared_.options.max_connections)) return;
-        count.fetch_add(1, std::memory_order_relaxed);
         asio::post(lane.io(), [&lane, socket = std::move(socket)]() mutable {
-            make_connection(lane, std::move(socket))->start();
+            const auto connection = make_connection(lane, std::move(socket));
+            lane.guarded(connection.get(), [&] { connection->start(); });
         });
     }
 
@@ -264,7 +281,7 @@ void HttpServer::stop() {
 void HttpServer::wake() {
     engine_->wake();
 }
-const HttpCounters& HttpServer::counters() const {
+std::shared_ptr<const HttpCounters> HttpServer::counters() const {
     return engine_->counters();
 }
 

@@ -64,6 +64,7 @@ private:
 void serve(Request request, Responder responder) {
     if (request.path == "/stream") return responder.stream({}, std::make_unique<Ticker>());
     if (request.path == "/drop") return;
+    if (request.path == "/throw") throw std::runtime_error("a bug");
     Response out;
     out.body = request.method + " " + request.path + " " + request.body + ".";
     responder.respond(std::move(out));
@@ -99,6 +100,22 @@ TEST(Http, ReadsChunkedBodiesAndContinues) {
     EXPECT_NE(client.read_until("abcde.").find("POST /a abcde."), std::string::npos);
 }
 
+TEST(Http, ReadsABodyThatComesByteByByte) {
+    Running running;
+    const std::string head =
+        "POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n";
+    for (const std::string body : {"0\r\n\r\n", "1\r\na\r\n0\r\n\r\n", "0;e=f\r\nT: u\r\n\r\n"}) {
+        Client client(running.port);
+        client.send(head);
+        client.read_until("100 Continue\r\n\r\n");  // from here on each byte is read by itself
+        for (const char c : body) {
+            client.send({&c, 1});
+            std::this_thread::yield();
+        }
+        EXPECT_NE(client.read_until(".").find("POST /a "), std::string::npos) << body;
+    }
+}
+
 TEST(Http, RefusesWhatIsTooLarge) {
     HttpOptions options;
     options.max_body = 100;
@@ -117,6 +134,48 @@ TEST(Http, RefusesWhatIsTooLarge) {
     Client garbage(running.port);
     garbage.send("nonsense\r\n\r\n");
     EXPECT_EQ(garbage.read_all().substr(0, 12), "HTTP/1.1 400");
+}
+
+// Whatever Beast would keep until its end has come: lines between chunks, and what stands behind the last one.
+TEST(Http, RefusesChunkLinesAndTrailersThatDoNotEnd) {
+    Running running;
+    const std::string chunked = "POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+    const std::string much(400'000, '0');
+    struct Case {
+        std::string body;
+        std::string status;
+    };
+    for (const auto& [body, status] :
+         {Case{"5;" + much, "400"}, Case{much, "400"}, Case{"1\r\na\r\n1;" + much, "400"}, Case{"0;" + much, "400"},
+          Case{"0\r\nA: " + much, "431"}, Case{"1\r\na\r\n0\r\n" + much, "431"}}) {
+        Client client(running.port);
+        client.send(chunked + body);
+        EXPECT_EQ(client.read_all().substr(0, 12), "HTTP/1.1 " + status) << body.substr(0, 20);
+    }
+    EXPECT_EQ(running.server.counters()->exceptions, 0u);
+    EXPECT_EQ(running.server.counters()->refused, 6u);
+    Client after(running.port);
+    after.send("GET /a HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_NE(after.read_until("GET /a .").find("GET /a ."), std::string::npos);
+}
+
+TEST(Http, AnExceptionEndsItsConnectionAndNothingElse) {
+    Running running;
+    Client other(running.port), client(running.port);
+    client.send("GET /throw HTTP/1.1\r\nHost: x\r\n\r\n");
+    client.read_all();
+    EXPECT_EQ(running.server.counters()->exceptions, 1u);
+    other.send("GET /a HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_NE(other.read_until("GET /a .").find("GET /a ."), std::string::npos);
+}
+
+TEST(Http, OnlyChunkedIsATransferCoding) {
+    Running running;
+    for (const auto* coding : {"gzip", "chunked, gzip", "identity"}) {
+        Client client(running.port);
+        client.send(std::string("POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: ") + coding + "\r\n\r\n");
+        EXPECT_EQ(client.read_all().substr(0, 12), "HTTP/1.1 400") << coding;
+    }
 }
 
 TEST(Http, CutsOffWhoIsTooSlow) {

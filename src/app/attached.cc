@@ -77,7 +77,7 @@ private:
     Status serve_health() {
         if (options_.bind_address == "0") return {};
         const Address address = TRY(parse_address("--metrics-bind-address", options_.bind_address));
-        return health_.start(address.host, address.port);
+        return health_.start({address.host, address.port, options_.metrics_token_file});
     }
     // Who waits for the lease is ready to take over.
     std::string unready() const {
@@ -116,6 +116,8 @@ void add_attached_flags(cli::CommandLine& line, AttachedOptions& options) {
     line.option("--metrics-bind-address", options.bind_address,
                 "HOST:PORT of /healthz, /livez, /readyz and /metrics, without TLS; 0 is nowhere")
         .show_default();
+    line.option("--metrics-token-file", options.metrics_token_file,
+                "whose token a scrape of /metrics from another machine must show; without it none is answered");
     line.logs();
 }
 

@@ -21,6 +21,7 @@ struct AttachedOptions {
     std::string lease_namespace = "kube-system";
     std::string lease_name;
     std::string bind_address;  // of health and metrics; "0" is nowhere
+    std::string metrics_token_file;
 };
 
 void add_attached_flags(cli::CommandLine& line, AttachedOptions& options);

@@ -4,6 +4,7 @@
 
 #include "app/attached.h"
 #include "app/commands.h"
+#include "app/health.h"
 #include "app/reservations_run.h"
 #include "app/webhook_run.h"
 #include "base/log.h"
@@ -54,6 +55,7 @@ public:
         auto way = door->connect();
         if (way) {
             webhook_.emplace(std::move(*way), door->options, base::system_clock());
+            add_http_metrics(metrics, "berth_webhook_http", webhook_->counters());
         } else {
             base::log_error("The webhook has no way to the server", {{"error", way.error()}});
         }

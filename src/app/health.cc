@@ -1,12 +1,15 @@
 #include "app/health.h"
 
 #include <fmt/format.h>
+#include <openssl/crypto.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+
+#include "app/address.h"
 
 namespace berth::app {
 namespace {
@@ -38,6 +41,14 @@ double open_files() {
     return static_cast<double>(std::distance(begin(all), end(all)));
 }
 
+// The first word of the file; nothing when there is none.
+std::string read_token(const std::string& file) {
+    std::ifstream in(file);
+    std::string out;
+    in >> out;
+    return out;
+}
+
 }  // namespace
 
 void add_process_metrics(base::Metrics& metrics) {
@@ -49,15 +60,43 @@ void add_process_metrics(base::Metrics& metrics) {
                         [start] { return start; });
 }
 
-Status HealthServer::start(const std::string& host, uint16_t port) {
-    api::HttpOptions options;
-    options.host = host;
-    options.port = port;
-    options.threads = 1;
-    options.max_connections = 200;
-    options.max_body = 0;
+void add_http_metrics(base::Metrics& metrics, const std::string& prefix,
+                      const std::shared_ptr<const api::HttpCounters>& counters) {
+    const auto add = [&](std::string_view name, std::string_view help, std::string_view type, auto member) {
+        metrics.add_reading(fmt::format("{}_{}", prefix, name), help, type, [counters, member] {
+            return static_cast<double>(((*counters).*member).load(std::memory_order_relaxed));
+        });
+    };
+    using Counters = api::HttpCounters;
+    add("connections", "Open connections.", "gauge", &Counters::connections);
+    add("streams", "Open watches.", "gauge", &Counters::streams);
+    add("slow_closed_total", "Connections cut because the client did not read.", "counter", &Counters::slow_closed);
+    add("refused_total", "Requests that are no HTTP, or larger than a limit.", "counter", &Counters::refused);
+    add("exceptions_total", "Connections ended by an exception: each is a bug.", "counter", &Counters::exceptions);
+}
+
+bool may_read_metrics(const api::Request& request, const std::string& token_file) {
+    if (Address{request.address}.loopback() && api::is_address(api::host_of(request.header("host")))) return true;
+    constexpr std::string_view kBearer = "Bearer ";
+    const auto shown = request.header("authorization");
+    if (token_file.empty() || !shown.starts_with(kBearer)) return false;
+    const std::string token = read_token(token_file);
+    return !token.empty() && shown.size() == kBearer.size() + token.size() &&
+           CRYPTO_memcmp(shown.data() + kBearer.size(), token.data(), token.size()) == 0;
+}
+
+Status HealthServer::start(HealthOptions options) {
+    options_ = std::move(options);
+    api::HttpOptions http;
+    http.host = options_.host;
+    http.port = options_.port;
+    http.threads = 1;
+    http.max_connections = 200;
+    http.max_body = 0;
+    http.max_headers = 16u << 10;
     http_ = std::make_unique<api::HttpServer>(
-        options, [this](const api::Request& request, api::Responder responder) { responder.respond(answer(request)); });
+        http, [this](const api::Request& request, api::Responder responder) { responder.respond(answer(request)); });
+    add_http_metrics(metrics_, "berth_http", http_->counters());
     TRY(http_->start());
     return {};
 }
@@ -70,6 +109,9 @@ api::Response HealthServer::answer(const api::Request& request) const {
         return why.empty() ? plain(200, "ok") : plain(500, why + "\n");
     }
     if (request.path == "/metrics") {
+        if (!may_read_metrics(request, options_.metrics_token_file)) {
+            return plain(401, "metrics are for this machine, or for the bearer of the token in --metrics-token-file\n");
+        }
         return {200, "text/plain; version=0.0.4; charset=utf-8", {}, metrics_.text()};
     }
     return plain(404, "404 page not found\n");

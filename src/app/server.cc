@@ -105,13 +105,7 @@ Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
 void Server::add_readings() {
     auto& metrics = front_->metrics();
     add_process_metrics(metrics);
-    const auto& http = http_->counters();
-    metrics.add_reading("berth_http_connections", "Open connections.", "gauge",
-                        [&http] { return static_cast<double>(http.connections.load()); });
-    metrics.add_reading("berth_http_streams", "Open watches.", "gauge",
-                        [&http] { return static_cast<double>(http.streams.load()); });
-    metrics.add_reading("berth_http_slow_closed_total", "Connections cut because the client did not read.", "counter",
-                        [&http] { return static_cast<double>(http.slow_closed.load()); });
+    add_http_metrics(metrics, "berth_http", http_->counters());
     metrics.add_reading("apiserver_current_inflight_requests", "Writes between arrival and answer.", "gauge",
                         [this] { return static_cast<double>(front_->writes_in_flight()); });
     metrics.add_reading("berth_store_revision", "The newest durable revision.", "gauge",

@@ -20,6 +20,7 @@ constexpr base::Duration kAssumed = std::chrono::seconds(65);
 constexpr base::Duration kReadAgain = std::chrono::seconds(5);
 // The scheduler may have seen the pod before us; the API server waits for five seconds.
 constexpr base::Duration kPatience = std::chrono::seconds(3);
+constexpr size_t kMostReview = 256u << 10;  // of a Binding: names, and annotations of a few kilobytes
 constexpr base::Duration kBetweenWrites = std::chrono::milliseconds(500);
 constexpr base::Duration kAssert = std::chrono::seconds(60);  // somebody may have changed or deleted it
 
@@ -263,6 +264,8 @@ bool WebhookRun::listen(const api::ServingCertificate& certificate) {
     options.port = options_.address.port;
     options.threads = 1;
     options.max_connections = 1000;
+    options.max_body = kMostReview;
+    options.counters = counters_;
     options.tls = {certificate.pair.certificate_pem, certificate.pair.key_pem, certificate.ca_pem};
     http_ = std::make_unique<api::HttpServer>(options, [this](api::Request request, api::Responder responder) {
         if (request.method != "POST") return responder.respond({405, "text/plain; charset=utf-8", {}, "only POST\n"});

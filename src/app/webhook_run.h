@@ -37,6 +37,7 @@ public:
     WebhookRun& operator=(const WebhookRun&) = delete;
 
     bool synced() const { return traffic_.synced(); }
+    std::shared_ptr<const api::HttpCounters> counters() const { return counters_; }
 
 private:
     struct Sent {
@@ -82,6 +83,7 @@ private:
     std::optional<api::ServingCertificate> current_, next_;
     base::Instant issued_{};
     std::string previous_ca_;
+    const std::shared_ptr<api::HttpCounters> counters_ = std::make_shared<api::HttpCounters>();
     std::unique_ptr<api::HttpServer> http_;
     base::Instant registered_{};
     std::string sent_, confirmed_;

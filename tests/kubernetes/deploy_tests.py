@@ -123,6 +123,8 @@ def helm_chart(stage):
             code, told = helm(cluster, "template", "berth", chart, "--set", wrong)
             assert code != 0 and wrong.split("=")[0].split(".")[-1] in told, f"{wrong}: {told}"
         assert not re.search(r"""[-:] ['"]?\*['"]?$""", must("template", "berth", chart), re.MULTILINE), "a role has a wildcard"
+        told = must("template", "berth", chart, "--set", "metrics.tokenSecret=scrape")
+        assert told.count("--metrics-token-file=") == 2 and told.count('secretName: "scrape"') == 2, told
         must("install", "berth", chart, *place, "--create-namespace")
         wait_for("reservations are served", lambda: cluster.ask("GET", RESERVATIONS)[0] == 200)
         cluster.make(RESERVATIONS, reservation("kept", "a"))

@@ -69,6 +69,9 @@ spec:
             - --leader-elect
             - --leader-elect-resource-namespace={{ .root.Release.Namespace }}
             - --metrics-bind-address=0.0.0.0:{{ .port }}
+            {{- if (.root.Values.metrics).tokenSecret }}
+            - --metrics-token-file=/etc/berth/metrics/token
+            {{- end }}
             {{- range concat .args .values.extraArgs }}
             - {{ . | quote }}
             {{- end }}
@@ -81,4 +84,8 @@ spec:
             readOnlyRootFilesystem: true
             capabilities: {drop: [ALL]}
           resources: {{ toJson .values.resources }}
+          {{- with (.root.Values.metrics).tokenSecret }}
+          volumeMounts: [{name: metrics-token, mountPath: /etc/berth/metrics, readOnly: true}]
+      volumes: [{name: metrics-token, secret: {secretName: {{ . | quote }}}}]
+          {{- end }}
 {{- end }}
