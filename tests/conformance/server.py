@@ -19,12 +19,14 @@ class Server:
 
     def start(self, *flags):
         """Also again, after the process has ended."""
-        self.process = subprocess.Popen(
-            [self.berth, self.command, "--data-dir", self.dir, *flags], stdout=subprocess.PIPE, text=True)
+        self.run([self.berth, self.command, "--data-dir", self.dir, *flags])
+
+    def run(self, words, **how):
+        self.process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, **how)
         line = self.process.stdout.readline()
         found = re.match(r"berth: ready (https://\S+) kubeconfig=(\S+)", line)
         if not found:
-            raise SystemExit("the server did not start: " + line)
+            raise SystemExit("the server did not start: %sexit code %s" % (line, self.process.wait(20)))
         self.url, self.kubeconfig = found.groups()
         self.port = int(self.url.rsplit(":", 1)[1])
         self.tls = ssl.create_default_context(cafile=self.dir + "/pki/ca.crt")
