@@ -56,6 +56,15 @@ std::string_view path_verb(const Request& request) {
     return request.method == "PUT" ? "put" : request.method == "PATCH" ? "patch" : "delete";
 }
 
+Error unauthorized() {
+    return {Reason::Unauthorized, "Unauthorized"};
+}
+
+bool announces_body(const Request& head) {
+    const auto length = head.header("content-length");
+    return (!length.empty() && length != "0") || !head.header("transfer-encoding").empty();
+}
+
 Attributes attributes_of(const Call& call) {
     return {name_of(call.verb), call.kind->group, call.kind->plural, call.subresource, call.ns, call.name};
 }
@@ -117,12 +126,29 @@ Response response_of(Desk& desk, const Call& call, const Form& form, Outcome out
 
 Front::Front(Desk& desk, Authenticator authenticator) : desk_(desk), authenticator_(std::move(authenticator)) {}
 
+Result<Identity> Front::identify(const Request& request) const {
+    auto who = authenticator_.identify(request);
+    if (!who) return unauthorized();
+    TRY(impersonate(request, *who));
+    return std::move(*who);
+}
+
+Screening Front::screen(const Request& head) {
+    const auto who = identify(head);
+    const bool known = who && !who->in(kUnauthenticated);
+    if (known || (who && !announces_body(head))) return {known};
+    const Error error = who ? unauthorized() : who.error();
+    Response refusal = error_response(error);
+    refusal.headers.emplace_back("Audit-Id", desk_.dice.uid());
+    metrics_.count_request(path_verb(head), {}, refusal.status, {});
+    return {false, std::move(refusal)};
+}
+
 void Front::handle(Request request, Responder responder) {
     Visit visit{*this, std::move(request), std::move(responder), {}, desk_.dice.uid(), desk_.clock.now()};
-    auto who = authenticator_.identify(visit.request);
-    if (!who) return visit.refuse({Reason::Unauthorized, "Unauthorized"});
+    auto who = identify(visit.request);
+    if (!who) return visit.refuse(who.error());
     visit.who = std::move(*who);
-    if (const auto named = impersonate(visit.request, visit.who); !named) return visit.refuse(named.error());
     auto route = parse_route(visit.request.path);
     if (!route || route->plural.empty()) return serve_plain(visit);
     serve_resource(std::move(visit), std::move(*route));
@@ -135,8 +161,7 @@ void Front::serve_plain(Visit& visit) {
     const Attributes what{visit.verb, {}, {}, {}, {}, {}, path};
     if (!allowed(visit.who, what)) {
         const bool unknown = visit.who.in(kUnauthenticated);
-        return visit.refuse(unknown ? Error{Reason::Unauthorized, "Unauthorized"}
-                                    : forbidden(refusal(visit.who, what)));
+        return visit.refuse(unknown ? unauthorized() : forbidden(refusal(visit.who, what)));
     }
     visit.finish(visit.verb == "get" ? plain_path(visit)
                                      : error_response({Reason::MethodNotAllowed, "only GET is served here"}));
@@ -182,7 +207,7 @@ Response Front::health(const Request& request) const {
 }
 
 void Front::serve_resource(Visit visit, Route route) {
-    if (visit.who.in(kUnauthenticated)) return visit.refuse({Reason::Unauthorized, "Unauthorized"});
+    if (visit.who.in(kUnauthenticated)) return visit.refuse(unauthorized());
     Call call;
     call.table = desk_.kinds();
     call.kind = call.table->find(route.group, route.version, route.plural);

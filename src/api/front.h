@@ -25,6 +25,9 @@ public:
     // A request over HTTP.
     void handle(Request request, Responder responder);
 
+    // Whether it may go on to send a body: who shows a wrong credential, or none, may not.
+    Screening screen(const Request& head);
+
     // A request of a component inside the process: the same authorization, defaults, admission and guard. List and
     // watch are not for it: it reads the store.
     void call(Call call, Done done);
@@ -38,6 +41,8 @@ public:
 
 private:
     struct Visit;
+    // The identity behind the credentials, or the one it asks to act as.
+    Result<Identity> identify(const Request& request) const;
     Response plain_path(const Visit& visit);
     void serve_plain(Visit& visit);
     void serve_resource(Visit visit, Route route);

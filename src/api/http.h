@@ -75,6 +75,13 @@ private:
 
 using Handler = std::function<void(Request, Responder)>;
 
+// What is said to a request when its header has come and nothing of its body was read.
+struct Screening {
+    bool known = false;                    // it showed who it is
+    std::optional<Response> refusal = {};  // it goes no further: the answer, and the end of the connection
+};
+using Screen = std::function<Screening(const Request& head)>;
+
 struct TlsKeys {
     std::string certificate_pem;
     std::string key_pem;
@@ -84,10 +91,13 @@ struct TlsKeys {
 struct HttpCounters {
     std::atomic<int64_t> connections{0};
     std::atomic<int64_t> streams{0};
+    std::atomic<size_t> held{0};  // bytes of requests
     std::atomic<uint64_t> requests{0};
     std::atomic<uint64_t> slow_closed{0};
     std::atomic<uint64_t> refused{0};     // what is no HTTP, or larger than a limit
     std::atomic<uint64_t> exceptions{0};  // each ended its connection
+    std::atomic<uint64_t> evicted{0};     // who was not known, and whose place was needed
+    std::atomic<uint64_t> too_much{0};    // requests refused because others hold too much already
 };
 
 struct HttpOptions {
@@ -102,15 +112,21 @@ struct HttpOptions {
     size_t max_url = 32u << 10;
     int header_seconds = 10;
     int idle_seconds = 90;
-    int body_grace_seconds = 10;  // after that a body must arrive at min_body_rate on average
+    int unknown_idle_seconds = 10;  // of who has not shown who he is
+    int request_seconds = 60;       // from the first byte of a request to its last
+    int body_grace_seconds = 10;    // after that a body must arrive at min_body_rate on average
     size_t min_body_rate = 1024;
-    int write_seconds = 30;                       // a client that takes nothing for so long is cut off
+    int write_seconds = 30;                // a client that takes nothing for so long is cut off
+    size_t max_unknown_per_peer = 100;     // connections; above it the oldest goes when the next one comes
+    size_t max_held_per_peer = 64u << 20;  // bytes of requests, from when they are read until they are answered
+    size_t max_held = 256u << 20;
     std::shared_ptr<HttpCounters> counters = {};  // where to count; its own when there is none
 };
 
 class HttpServer {
 public:
-    HttpServer(HttpOptions options, Handler handler);
+    // Without a screen nobody is known, and every body is read.
+    HttpServer(HttpOptions options, Handler handler, Screen screen = {});
     ~HttpServer();
     // Binds, listens and starts the threads; the port that was chosen.
     Result<uint16_t> start();

@@ -1,7 +1,5 @@
-#include <openssl/ssl.h>
-#include <openssl/x509.h>
-
 #include <boost/asio/dispatch.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
 
@@ -20,39 +18,6 @@ using TlsStream = asio::ssl::stream<tcp::socket>;
 constexpr size_t kJoinBody = 64u << 10;
 constexpr size_t kDrainBlock = 16u << 10;
 
-std::vector<std::string> names_in(X509_NAME* subject, int nid) {
-    std::vector<std::string> out;
-    for (int at = X509_NAME_get_index_by_NID(subject, nid, -1); at >= 0;
-         at = X509_NAME_get_index_by_NID(subject, nid, at)) {
-        unsigned char* utf8 = nullptr;
-        const int size = ASN1_STRING_to_UTF8(&utf8, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
-        if (size >= 0) out.emplace_back(reinterpret_cast<char*>(utf8), static_cast<size_t>(size));
-        OPENSSL_free(utf8);
-    }
-    return out;
-}
-
-std::shared_ptr<const PeerCertificate> peer_of(SSL* ssl) {
-    X509* certificate = SSL_get1_peer_certificate(ssl);
-    if (certificate == nullptr) return nullptr;
-    X509_NAME* subject = X509_get_subject_name(certificate);
-    auto peer = std::make_shared<PeerCertificate>();
-    auto names = names_in(subject, NID_commonName);
-    if (!names.empty()) peer->common_name = std::move(names.front());
-    peer->organizations = names_in(subject, NID_organizationName);
-    X509_free(certificate);
-    return peer;
-}
-
-// Without the wrapping that an IPv4 address has on a socket for both.
-std::string address_of(const tcp::socket::lowest_layer_type& socket) {
-    error_code ec;
-    const auto address = socket.remote_endpoint(ec).address();
-    if (ec) return "";
-    if (!address.is_v6() || !address.to_v6().is_v4_mapped()) return address.to_string();
-    return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).to_string();
-}
-
 Response plain_error(int status, std::string_view message) {
     Response out;
     out.status = status;
@@ -69,17 +34,21 @@ class Connection final : public Exchange {
     enum class Phase : uint8_t { Handshake, Idle, Header, Body, Handling, Answering, Streaming, Closing };
 
 public:
-    Connection(Lane& lane, Stream stream)
-        : lane_(lane),
-          stream_(std::move(stream)),
-          reader_(lane.shared().options),
-          address_(address_of(stream_.lowest_layer())) {
+    Connection(Lane& lane, Stream stream, std::unique_ptr<Guest> guest)
+        : lane_(lane), guest_(std::move(guest)), stream_(std::move(stream)), reader_(lane.shared().options) {
         lane_.add(this);
     }
     ~Connection() override { lane_.remove(this); }
 
     void start() override {
         enter(Phase::Handshake);
+        if (!guest_->on_eviction([&lane = lane_, weak = weak_from_this()] {
+                asio::post(lane.io(), [weak] {
+                    if (const auto self = weak.lock()) std::static_pointer_cast<Connection>(self)->close_evicted();
+                });
+            })) {
+            return close_evicted();
+        }
         if constexpr (kTls) {
             stream_.set_verify_callback([this](bool verified, asio::ssl::verify_context&) {
                 bad_certificate_ = bad_certificate_ || !verified;
@@ -88,6 +57,7 @@ public:
             stream_.async_handshake(TlsStream::server, then([this](error_code ec) {
                                         if (ec) return close();
                                         peer_ = bad_certificate_ ? nullptr : peer_of(stream_.native_handle());
+                                        if (peer_ != nullptr) guest_->set_known();
                                         next_request();
                                     }));
         } else {
@@ -135,9 +105,10 @@ public:
                 if (spent >= options.header_seconds) close();
                 break;
             case Phase::Idle:
-                if (spent >= options.idle_seconds) close();
+                if (spent >= (guest_->known() ? options.idle_seconds : options.unknown_idle_seconds)) close();
                 break;
             case Phase::Body:
+                if (now - began_ >= std::chrono::seconds(options.request_seconds)) return close();
                 if (spent >= options.body_grace_seconds &&
                     body_bytes_ < static_cast<size_t>(spent) * options.min_body_rate) {
                     close();
@@ -194,9 +165,16 @@ private:
     void next_request() {
         if (lane_.stopping()) return close();
         reader_.begin();
+        guest_->hold(0);
         body_bytes_ = 0;
-        enter(reader_.pending() > 0 ? Phase::Header : Phase::Idle);
+        enter(Phase::Idle);
+        if (reader_.pending() > 0) begin_header();
         parse();
+    }
+
+    void begin_header() {
+        enter(Phase::Header);
+        began_ = since_;
     }
 
     void read_more() {
@@ -211,7 +189,7 @@ private:
     }
 
     void on_bytes(size_t n) {
-        if (phase_ == Phase::Idle) enter(Phase::Header);
+        if (phase_ == Phase::Idle) begin_header();
         if (phase_ == Phase::Body) body_bytes_ += n;
         if (phase_ == Phase::Header || phase_ == Phase::Body) parse();
     }
@@ -219,6 +197,7 @@ private:
     void parse() {
         switch (reader_.advance()) {
             case HttpReader::State::More:
+                if (phase_ == Phase::Body && !guest_->hold(reader_.held())) return reject_for_now();
                 return read_more();
             case HttpReader::State::Head:
                 return on_head();
@@ -234,6 +213,17 @@ private:
         chunked_ = reader_.http_11();
         head_only_ = reader_.head().method == "HEAD";
         enter(Phase::Body);
+        Request& head = reader_.head();
+        head.peer = peer_;
+        head.bad_certificate = bad_certificate_;
+        head.address = guest_->address();
+        // Who is known and sends no body is looked at once, by the handler.
+        const auto& screen = lane_.shared().screen;
+        if (screen && (!guest_->known() || reader_.body_follows())) {
+            auto seen = screen(head);
+            if (seen.known) guest_->set_known();
+            if (seen.refusal) return refuse(std::move(*seen.refusal));
+        }
         if (reader_.wants_continue()) return send_continue();
         parse();
     }
@@ -248,20 +238,29 @@ private:
 
     void reject(const HttpReader::Refusal& why) {
         lane_.shared().counters->refused.fetch_add(1, std::memory_order_relaxed);
+        refuse(plain_error(why.status, why.message));
+    }
+
+    void reject_for_now() {
+        lane_.shared().counters->too_much.fetch_add(1, std::memory_order_relaxed);
+        auto answer = plain_error(429, "too much is being sent at once, please try again later");
+        answer.headers.emplace_back("Retry-After", "1");
+        refuse(std::move(answer));
+    }
+
+    // The last answer here: the rest of the request is not read.
+    void refuse(Response answer) {
         keep_alive_ = false;
         rejected_ = true;
-        phase_ = Phase::Handling;
-        send(plain_error(why.status, why.message));
+        reader_.begin();
+        guest_->hold(0);
+        send(std::move(answer));
     }
 
     void hand_over() {
         enter(Phase::Handling);
-        Request request = reader_.take();
-        request.peer = peer_;
-        request.bad_certificate = bad_certificate_;
-        request.address = address_;
         lane_.shared().counters->requests.fetch_add(1, std::memory_order_relaxed);
-        lane_.shared().handler(std::move(request), Responder(shared_from_this()));
+        lane_.shared().handler(reader_.take(), Responder(shared_from_this()));
     }
 
     void write_head(const Response& response) {
@@ -393,15 +392,21 @@ private:
         close();
     }
 
+    void close_evicted() {
+        lane_.shared().counters->evicted.fetch_add(1, std::memory_order_relaxed);
+        close();
+    }
+
     Lane& lane_;
+    const std::unique_ptr<Guest> guest_;
     Stream stream_;
     HttpReader reader_;
     std::string outgoing_;
     std::string body_;
     std::unique_ptr<Source> source_;
     std::shared_ptr<const PeerCertificate> peer_;
-    const std::string address_;
     SteadyTime since_{};
+    SteadyTime began_{};  // the request
     SteadyTime progressed_{};
     size_t body_bytes_ = 0;
     Phase phase_ = Phase::Handshake;
@@ -417,11 +422,14 @@ private:
 
 }  // namespace
 
-std::shared_ptr<Exchange> make_connection(Lane& lane, tcp::socket socket) {
+std::shared_ptr<Exchange> make_connection(Lane& lane, tcp::socket socket, std::unique_ptr<Guest> guest) {
     error_code ignored;
     socket.set_option(tcp::no_delay(true), ignored);
-    if (lane.shared().tls == nullptr) return std::make_shared<Connection<PlainStream>>(lane, std::move(socket));
-    return std::make_shared<Connection<TlsStream>>(lane, TlsStream(std::move(socket), *lane.shared().tls));
+    if (lane.shared().tls == nullptr) {
+        return std::make_shared<Connection<PlainStream>>(lane, std::move(socket), std::move(guest));
+    }
+    return std::make_shared<Connection<TlsStream>>(lane, TlsStream(std::move(socket), *lane.shared().tls),
+                                                   std::move(guest));
 }
 
 }  // namespace berth::api

@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "api/exchange.h"
+#include "api/guests.h"
 
 // What the server and its connections share. Only the HTTP units include this.
 namespace berth::api {
@@ -17,7 +18,9 @@ namespace berth::api {
 struct Shared {
     HttpOptions options;
     Handler handler;
+    Screen screen;
     std::shared_ptr<HttpCounters> counters = std::make_shared<HttpCounters>();
+    Guests guests{options, counters};
     std::unique_ptr<boost::asio::ssl::context> tls;
 };
 
@@ -82,6 +85,10 @@ private:
     bool stopping_ = false;
 };
 
-std::shared_ptr<Exchange> make_connection(Lane& lane, boost::asio::ip::tcp::socket socket);
+// The certificate that the client showed, or null.
+std::shared_ptr<const PeerCertificate> peer_of(SSL* ssl);
+
+std::shared_ptr<Exchange> make_connection(Lane& lane, boost::asio::ip::tcp::socket socket,
+                                          std::unique_ptr<Guest> guest);
 
 }  // namespace berth::api

@@ -84,7 +84,7 @@ HttpReader::State HttpReader::advance() {
 }
 
 bool HttpReader::wants_continue() const {
-    return !parser_->is_done() && parser_->get()[http::field::expect] == "100-continue";
+    return body_follows() && parser_->get()[http::field::expect] == "100-continue";
 }
 
 HttpReader::State HttpReader::take_head() {

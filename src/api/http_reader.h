@@ -33,9 +33,10 @@ public:
     State advance();
 
     // What the header says. Trailers come later and never change it.
-    const Request& head() const { return head_; }
+    Request& head() { return head_; }
     bool keep_alive() const { return keep_alive_; }
     bool http_11() const { return parser_->get().version() >= 11; }
+    bool body_follows() const { return !parser_->is_done(); }
     bool wants_continue() const;
     // Bytes that wait to be parsed.
     size_t pending() const { return buffer_.size(); }

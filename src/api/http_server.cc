@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <sys/resource.h>
 
 #include <boost/asio/post.hpp>
 #include <ctime>
@@ -28,6 +29,22 @@ std::string http_date() {
     gmtime_r(&now, &parts);
     char text[40];
     return {text, std::strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", &parts)};
+}
+
+// Each connection is a file; an eighth is left for the store, the log and those who are just going.
+size_t files_for_connections() {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return SIZE_MAX;
+    return static_cast<size_t>(limit.rlim_cur - limit.rlim_cur / 8);
+}
+
+// Without the wrapping that an IPv4 address has on a socket for both.
+std::string address_of(const tcp::socket& socket) {
+    error_code ec;
+    const auto address = socket.remote_endpoint(ec).address();
+    if (ec) return "";
+    if (!address.is_v6() || !address.to_v6().is_v4_mapped()) return address.to_string();
+    return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).to_string();
 }
 
 // OpenSSL works out what a certificate says when it is first used; after this the lanes only read it.
@@ -184,9 +201,11 @@ void Lane::join() {
 
 class HttpServer::Engine {
 public:
-    Engine(HttpOptions options, Handler handler) {
+    Engine(HttpOptions options, Handler handler, Screen screen) {
         shared_.options = std::move(options);
+        shared_.options.max_connections = std::min(shared_.options.max_connections, files_for_connections());
         shared_.handler = std::move(handler);
+        shared_.screen = std::move(screen);
         if (shared_.options.counters) shared_.counters = shared_.options.counters;
     }
 
@@ -244,16 +263,17 @@ private:
     }
 
     void welcome(Lane& lane, tcp::socket socket) {
-        auto& count = shared_.counters->connections;
-        if (count.load(std::memory_order_relaxed) >= static_cast<int64_t>(shared_.options.max_connections)) return;
-        asio::post(lane.io(), [&lane, socket = std::move(socket)]() mutable {
-            const auto connection = make_connection(lane, std::move(socket));
+        auto guest = shared_.guests.enter(address_of(socket), steady_clock::now());
+        if (guest == nullptr) return;
+        asio::post(lane.io(), [&lane, socket = std::move(socket), guest = std::move(guest)]() mutable {
+            const auto connection = make_connection(lane, std::move(socket), std::move(guest));
             lane.guarded(connection.get(), [&] { connection->start(); });
         });
     }
 
     // Out of file descriptors: wait for some to close instead of spinning.
     void retry_accept() {
+        shared_.guests.make_place();
         retry_.emplace(lanes_[0]->io(), std::chrono::milliseconds(100));
         retry_->async_wait([this](error_code ec) {
             if (!ec) accept();
@@ -267,8 +287,8 @@ private:
     size_t turn_ = 0;
 };
 
-HttpServer::HttpServer(HttpOptions options, Handler handler)
-    : engine_(std::make_unique<Engine>(std::move(options), std::move(handler))) {}
+HttpServer::HttpServer(HttpOptions options, Handler handler, Screen screen)
+    : engine_(std::make_unique<Engine>(std::move(options), std::move(handler), std::move(screen))) {}
 HttpServer::~HttpServer() {
     stop();
 }

@@ -71,7 +71,8 @@ void serve(Request request, Responder responder) {
 }
 
 struct Running {
-    explicit Running(HttpOptions options = {}) : server(quick(std::move(options)), serve) {
+    explicit Running(HttpOptions options = {}, Screen screen = {})
+        : server(quick(std::move(options)), serve, std::move(screen)) {
         port = server.start().value();
     }
     static HttpOptions quick(HttpOptions options) {
@@ -189,6 +190,59 @@ TEST(Http, CutsOffWhoIsTooSlow) {
     Client body(running.port);
     body.send("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 50000\r\n\r\nabc");
     EXPECT_EQ(body.read_all(), "");
+}
+
+TEST(Http, ABodyThatComesSteadilyAndTooLongIsCutOff) {
+    HttpOptions options;
+    options.request_seconds = 1;
+    options.min_body_rate = 0;
+    Running running(options);
+    Client client(running.port);
+    client.send("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 50000\r\n\r\nabc");
+    EXPECT_EQ(client.read_all(), "");
+}
+
+TEST(Http, TheHeaderIsLookedAtBeforeTheBodyIsRead) {
+    std::atomic<int> looked = 0;
+    Running running({}, [&](const Request& head) -> Screening {
+        ++looked;
+        if (head.header("authorization") == "me") return {true};
+        Response out;
+        out.status = 401;
+        return {false, out};
+    });
+    Client unknown(running.port);
+    unknown.send("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 3000000\r\nExpect: 100-continue\r\n\r\n");
+    EXPECT_EQ(unknown.read_all().substr(0, 12), "HTTP/1.1 401");
+    Client known(running.port);
+    known.send("GET /a HTTP/1.1\r\nHost: x\r\nAuthorization: me\r\n\r\n");
+    EXPECT_NE(known.read_until("GET /a .").find("200 OK"), std::string::npos);
+    EXPECT_EQ(looked, 2);
+    known.send("GET /b HTTP/1.1\r\nHost: x\r\n\r\n");  // the handler's business: nothing of a body is read
+    EXPECT_NE(known.read_until("GET /b .").find("200 OK"), std::string::npos);
+    EXPECT_EQ(looked, 2);
+    known.send("POST /c HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc");
+    EXPECT_NE(known.read_all().find("HTTP/1.1 401"), std::string::npos);
+}
+
+TEST(Http, BodiesThatWouldHoldTooMuchAreRefusedForNow) {
+    HttpOptions options;
+    options.max_held_per_peer = 100'000;
+    Running running(options);
+    const std::string head = "POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 90000\r\n\r\n";
+    auto first = std::make_unique<Client>(running.port);
+    first->send(head + std::string(80'000, 'a'));
+    while (running.server.counters()->held < 80'000) std::this_thread::yield();
+    Client second(running.port);
+    second.send(head + std::string(80'000, 'b'));
+    const auto told = second.read_all();
+    EXPECT_EQ(told.substr(0, 12), "HTTP/1.1 429");
+    EXPECT_NE(told.find("Retry-After: 1"), std::string::npos);
+    first->send(std::string(10'000, 'a'));
+    EXPECT_EQ(first->read_until("a.").substr(0, 12), "HTTP/1.1 200");
+    Client third(running.port);
+    third.send(head + std::string(90'000, 'c'));
+    EXPECT_EQ(third.read_until("c.").substr(0, 12), "HTTP/1.1 200") << "what was answered is given back";
 }
 
 TEST(Http, AnUnansweredRequestIsAnError) {

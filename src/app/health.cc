@@ -70,7 +70,11 @@ void add_http_metrics(base::Metrics& metrics, const std::string& prefix,
     using Counters = api::HttpCounters;
     add("connections", "Open connections.", "gauge", &Counters::connections);
     add("streams", "Open watches.", "gauge", &Counters::streams);
+    add("held_bytes", "Bytes of requests that are read or being answered.", "gauge", &Counters::held);
     add("slow_closed_total", "Connections cut because the client did not read.", "counter", &Counters::slow_closed);
+    add("evicted_total", "Unknown clients' connections closed because their place was needed.", "counter",
+        &Counters::evicted);
+    add("too_much_total", "Requests refused because others hold too many bytes.", "counter", &Counters::too_much);
     add("refused_total", "Requests that are no HTTP, or larger than a limit.", "counter", &Counters::refused);
     add("exceptions_total", "Connections ended by an exception: each is a bug.", "counter", &Counters::exceptions);
 }

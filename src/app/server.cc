@@ -79,10 +79,12 @@ Status Server::open_door(const ServerOptions& options) {
     http.port = address.port;
     http.threads = options.threads;
     if (!options.plain_http) http.tls = api::TlsKeys{pki.server.certificate_pem, pki.server.key_pem, pki.ca_pem};
-    http_ =
-        std::make_unique<api::HttpServer>(http, [front = front_.get()](api::Request request, api::Responder responder) {
+    http_ = std::make_unique<api::HttpServer>(
+        http,
+        [front = front_.get()](api::Request request, api::Responder responder) {
             front->handle(std::move(request), std::move(responder));
-        });
+        },
+        [front = front_.get()](const api::Request& head) { return front->screen(head); });
     front_->set_wake([server = http_.get()] { server->wake(); });
     const uint16_t port = TRY(http_->start());
     ca_certificate_ = pki.ca_pem;

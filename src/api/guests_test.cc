@@ -1,0 +1,93 @@
+#include "api/guests.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+namespace berth::api {
+namespace {
+
+using std::chrono::seconds;
+
+class GuestsTest : public testing::Test {
+protected:
+    GuestsTest() {
+        options.max_connections = 5;
+        options.max_unknown_per_peer = 2;
+        options.max_held_per_peer = 100;
+        options.max_held = 150;
+    }
+
+    // Its number among those that may be told to go.
+    std::unique_ptr<Guest> enter(const std::string& address, int at) {
+        auto guest = guests.enter(address, Guests::Time(seconds(at)));
+        if (guest) guest->on_eviction([this, n = ++came] { gone.push_back(n); });
+        return guest;
+    }
+
+    HttpOptions options;
+    std::shared_ptr<HttpCounters> counters = std::make_shared<HttpCounters>();
+    Guests guests{options, counters};
+    int came = 0;
+    std::vector<int> gone;
+};
+
+TEST_F(GuestsTest, TheOldestOfAPeerGoesWhenItHasManyAndHadItsTime) {
+    const auto one = enter("10.0.0.1", 0), two = enter("10.0.0.1", 0), other = enter("10.0.0.2", 0);
+    const auto burst = enter("10.0.0.1", 1);
+    EXPECT_TRUE(gone.empty()) << "a burst has time to say who it is";
+    const auto later = enter("10.0.0.1", 3);
+    EXPECT_EQ(gone, (std::vector{1, 2})) << "more go than come";
+}
+
+TEST_F(GuestsTest, WhoIsKnownKeepsHisPlace) {
+    const auto one = enter("10.0.0.1", 0);
+    one->set_known();
+    const auto two = enter("10.0.0.1", 0), three = enter("10.0.0.1", 5);
+    EXPECT_TRUE(gone.empty());
+    const auto four = enter("10.0.0.1", 5);
+    EXPECT_EQ(gone, std::vector{2});
+}
+
+TEST_F(GuestsTest, WhenAllPlacesAreTakenTheOldestUnknownOneGoes) {
+    std::vector<std::unique_ptr<Guest>> all;
+    for (int i = 0; i < 5; ++i) all.push_back(enter("10.0.0." + std::to_string(i), 0));
+    all[0]->set_known();
+    all.push_back(enter("10.0.1.0", 0));
+    EXPECT_EQ(gone, std::vector{2});
+    for (auto& guest : all) guest->set_known();
+    EXPECT_EQ(enter("10.0.2.0", 0), nullptr) << "everybody is known";
+    all[2].reset();
+    EXPECT_NE(enter("10.0.2.0", 0), nullptr);
+}
+
+TEST_F(GuestsTest, WhoWasToldToGoBeforeHeBeganHearsOfIt) {
+    const auto early = guests.enter("10.0.0.1", {});
+    EXPECT_TRUE(guests.make_place());
+    EXPECT_FALSE(early->on_eviction([] {}));
+    EXPECT_FALSE(guests.make_place());
+}
+
+TEST_F(GuestsTest, BytesAreCountedByPeerAndInAll) {
+    auto one = enter("10.0.0.1", 0), two = enter("10.0.0.1", 0), other = enter("10.0.0.2", 0);
+    EXPECT_TRUE(one->hold(60));
+    EXPECT_FALSE(two->hold(41));
+    EXPECT_TRUE(two->hold(40));
+    EXPECT_FALSE(other->hold(51));
+    EXPECT_TRUE(other->hold(50));
+    EXPECT_EQ(counters->held, 150u);
+    EXPECT_TRUE(one->hold(0));
+    EXPECT_TRUE(two->hold(100));
+    two.reset();
+    other.reset();
+    EXPECT_EQ(counters->held, 0u);
+}
+
+TEST_F(GuestsTest, OneIPv6NetworkIsOnePeer) {
+    const auto one = enter("2001:db8::1", 0), two = enter("2001:db8::2", 0), other = enter("2001:db8:0:1::1", 0);
+    const auto next = enter("2001:db8::3", 5);
+    EXPECT_EQ(gone, (std::vector{1}));
+}
+
+}  // namespace
+}  // namespace berth::api
