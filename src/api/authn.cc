@@ -32,10 +32,39 @@ std::vector<std::string> split_groups(const std::string& text) {
     return out;
 }
 
-Status may_impersonate(const Identity& who, std::string_view resource, std::string_view name) {
-    const Attributes what{"impersonate", {}, resource, {}, {}, name};
+constexpr std::string_view kImpersonate = "impersonate-";
+constexpr std::string_view kExtra = "impersonate-extra-";
+
+Status may_impersonate(const Identity& who, const Attributes& what) {
     if (allowed(who, what)) return {};
     return forbidden(refusal(who, what));
+}
+
+Status set_once(std::string& field, std::string_view name, const std::string& value) {
+    if (!field.empty()) return base::bad_request(fmt::format("the header {} is there twice", name));
+    field = value;
+    return {};
+}
+
+// Whom the headers name. A header that is not known is refused: who sends it means something by it.
+Result<Identity> named_by(const Request& request) {
+    Identity out;
+    for (const auto& [name, value] : request.headers) {
+        if (!name.starts_with(kImpersonate)) continue;
+        if (name == "impersonate-user") {
+            TRY(set_once(out.user, name, value));
+        } else if (name == "impersonate-uid") {
+            TRY(set_once(out.uid, name, value));
+        } else if (name == "impersonate-group") {
+            out.groups.push_back(value);
+        } else if (std::string key; name.size() > kExtra.size() && name.starts_with(kExtra) &&
+                                    percent_decode(name.substr(kExtra.size()), false, key)) {
+            out.extra[key].push_back(value);
+        } else {
+            return base::bad_request(fmt::format("the header {} is not one of impersonation", name));
+        }
+    }
+    return out;
 }
 
 }  // namespace
@@ -75,18 +104,18 @@ std::optional<Identity> Authenticator::identify_token(std::string_view token) co
 }
 
 Status impersonate(const Request& request, Identity& who) {
-    Identity as;
-    bool any = false;
-    for (const auto& [name, value] : request.headers) {
-        if (!name.starts_with("impersonate-")) continue;
-        any = true;
-        if (name == "impersonate-user") as.user = value;
-        if (name == "impersonate-group") as.groups.push_back(value);
+    Identity as = TRY(named_by(request));
+    if (as.user.empty()) {
+        if (as.groups.empty() && as.uid.empty() && as.extra.empty()) return {};
+        return base::bad_request("impersonation needs the header Impersonate-User");
     }
-    if (!any) return {};
-    if (as.user.empty()) return base::bad_request("impersonation needs the header Impersonate-User");
-    TRY(may_impersonate(who, "users", as.user));
-    for (const auto& group : as.groups) TRY(may_impersonate(who, "groups", group));
+    constexpr std::string_view kVerb = "impersonate", kGroup = "authentication.k8s.io";
+    TRY(may_impersonate(who, {kVerb, {}, "users", {}, {}, as.user}));
+    for (const auto& group : as.groups) TRY(may_impersonate(who, {kVerb, {}, "groups", {}, {}, group}));
+    if (!as.uid.empty()) TRY(may_impersonate(who, {kVerb, kGroup, "uids", {}, {}, as.uid}));
+    for (const auto& [key, values] : as.extra) {
+        for (const auto& value : values) TRY(may_impersonate(who, {kVerb, kGroup, "userextras", key, {}, value}));
+    }
     as.groups.emplace_back(as.user == anonymous().user ? kUnauthenticated : kAuthenticated);
     who = std::move(as);
     return {};

@@ -31,7 +31,8 @@ private:
 
 Identity anonymous();
 
-// `kubectl --as`, --as-group: from here on `who` is whom the request names. Who may not is told so, and stays himself.
+// `kubectl --as`, --as-group, --as-uid, --as-user-extra: from here on `who` is whom the request names. Who may not is
+// told so, and stays himself.
 Status impersonate(const Request& request, Identity& who);
 
 }  // namespace berth::api

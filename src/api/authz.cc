@@ -84,16 +84,17 @@ bool rule_allows(const Rule& rule, const Identity& who, const Attributes& what, 
 
 bool path_allowed(const Identity& who, const Attributes& what) {
     const auto path = what.path;
-    if (path.starts_with("/healthz") || path.starts_with("/livez") || path.starts_with("/readyz") ||
-        path == "/version" || path == "/version/") {
-        return true;
-    }
+    if (is_health_path(path) || path == "/version" || path == "/version/") return true;
     if (!who.in(kAuthenticated) || what.verb != "get") return false;
     if (path == "/metrics") return who.in(kControllers) || who.in(kSchedulers);
     return path == "/" || path.starts_with("/api") || path.starts_with("/openapi") || path.starts_with("/swagger");
 }
 
 }  // namespace
+
+bool is_health_path(std::string_view path) {
+    return path.starts_with("/healthz") || path.starts_with("/livez") || path.starts_with("/readyz");
+}
 
 bool allowed(const Identity& who, const Attributes& what) {
     if (who.in(kMasters)) return true;

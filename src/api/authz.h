@@ -23,6 +23,9 @@ struct Attributes {
 // discovery documents and ask about himself.
 bool allowed(const Identity& who, const Attributes& what);
 
+// What anybody may ask, by whatever name he reaches us.
+bool is_health_path(std::string_view path);
+
 // What an identity may do, for a SelfSubjectRulesReview.
 struct RuleRow {
     std::vector<std::string> verbs;

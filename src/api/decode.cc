@@ -16,8 +16,7 @@ enum class Wire : uint8_t { Json, Yaml, Protobuf };
 Result<Wire> wire_of(const Body& body) {
     const auto media = parse_media_types(body.content_type);
     const std::string type = media.empty() ? "" : media.front().type;
-    if (type.empty() || type == "application/json" || type == "*/*" || type == "application/x-www-form-urlencoded")
-        return Wire::Json;
+    if (type.empty() || type == "application/json" || type == "*/*") return Wire::Json;
     if (type == "application/yaml" || type == "application/x-yaml" || type == "text/yaml") return Wire::Yaml;
     if (type == "application/vnd.kubernetes.protobuf") return Wire::Protobuf;
     return unsupported_media(fmt::format(

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "api/authz.h"
+#include "api/browser.h"
 #include "api/decode.h"
 #include "api/handlers.h"
 #include "api/read.h"
@@ -127,6 +128,7 @@ Response response_of(Desk& desk, const Call& call, const Form& form, Outcome out
 Front::Front(Desk& desk, Authenticator authenticator) : desk_(desk), authenticator_(std::move(authenticator)) {}
 
 Result<Identity> Front::identify(const Request& request) const {
+    TRY(check_browser(request, hosts_));
     auto who = authenticator_.identify(request);
     if (!who) return unauthorized();
     TRY(impersonate(request, *who));
@@ -169,7 +171,7 @@ void Front::serve_plain(Visit& visit) {
 
 Response Front::plain_path(const Visit& visit) {
     const std::string& path = visit.request.path;
-    if (path.starts_with("/healthz") || path.starts_with("/livez") || path.starts_with("/readyz")) {
+    if (is_health_path(path)) {
         return health(visit.request);
     }
     if (path == "/metrics") {
@@ -264,7 +266,6 @@ void Front::serve_kind(Visit visit, Call call) {
         metrics_.count_request("watch", visit.resource, 200, {});
         Response head;
         head.headers.emplace_back("Audit-Id", visit.audit_id);
-        head.headers.emplace_back("Cache-Control", "no-cache, private");
         return visit.responder.stream(std::move(head), std::move(*source));
     }
     if (call.verb == Verb::Delete || call.verb == Verb::DeleteCollection) {

@@ -34,6 +34,8 @@ public:
 
     // Streams may have something to send: called on the thread that made a write durable.
     void set_wake(std::function<void()> wake) { watches_.wake = std::move(wake); }
+    // The names that we are reached by, besides addresses.
+    void set_hosts(std::vector<std::string> hosts) { hosts_ = std::move(hosts); }
     // Ready says yes only after start-up is over.
     void set_ready(bool ready) { ready_ = ready; }
     Metrics& metrics() { return metrics_; }
@@ -55,6 +57,7 @@ private:
     Metrics metrics_;
     InFlight writes_{kMostWrites};
     Documents documents_;
+    std::vector<std::string> hosts_;
     std::atomic<bool> ready_{false};
 };
 

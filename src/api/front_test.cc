@@ -367,6 +367,11 @@ TEST(Front, ARequestIsServedAsWhomItNames) {
     EXPECT_EQ(code({{"impersonate-user", "bob"}, {"impersonate-group", "system:masters"}}), 200);
     EXPECT_EQ(code({{"impersonate-user", "system:anonymous"}}), 401);
     EXPECT_EQ(code({{"impersonate-group", "system:masters"}}), 400);
+    EXPECT_EQ(code({{"impersonate-uid", "u-1"}}), 400);
+    EXPECT_EQ(code({{"impersonate-extra-scopes", "view"}}), 400);
+    EXPECT_EQ(code({{"impersonate-user", "bob"}, {"impersonate-user", "eve"}}), 400);
+    EXPECT_EQ(code({{"impersonate-user", "bob"}, {"impersonate-what", "x"}}), 400);
+    EXPECT_EQ(code({{"impersonate-user", "bob"}, {"impersonate-extra-", "x"}}), 400);
     t.peer = {"berth-scheduler", {"berth:schedulers"}};
     EXPECT_EQ(code({}), 200);
     EXPECT_EQ(code({{"impersonate-user", "bob"}, {"impersonate-group", "system:masters"}}), 403);
@@ -518,6 +523,46 @@ TEST(Front, CollectionsAreDeletedBySelector) {
     t.ask("POST", kPods, pod("b"));
     EXPECT_EQ(t.ask("DELETE", kPods + "?labelSelector=app%3Da").json.at("items").as_array().size(), 1U);
     EXPECT_EQ(t.ask("GET", kPods).json.at("items").as_array().size(), 1U);
+}
+
+TEST(Front, WhoIsImpersonatedHasTheUidAndTheExtrasThatWereAskedFor) {
+    TestFront t;
+    const auto me = t.ask("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", "{}",
+                          {{"impersonate-user", "bob"},
+                           {"impersonate-uid", "u-1"},
+                           {"impersonate-extra-scopes", "view"},
+                           {"impersonate-extra-scopes", "edit"},
+                           {"impersonate-extra-acme.com%2fproject", "p"}});
+    EXPECT_EQ(me.text({"status", "userInfo", "username"}), "bob");
+    EXPECT_EQ(me.text({"status", "userInfo", "uid"}), "u-1");
+    EXPECT_EQ(base::to_text(me.json.at("status").at("userInfo").at("extra")),
+              R"({"acme.com/project":["p"],"scopes":["view","edit"]})");
+}
+
+// A page of somebody else in the browser of an administrator, which shows his certificate without asking him.
+TEST(Front, BrowsersBringNobodyElsesWishes) {
+    TestFront t;
+    t.front.set_hosts({"localhost", "berth-1"});
+    const auto create = [&](const Pairs& headers) { return t.ask("POST", kPods, pod("x"), headers).code; };
+    for (const auto* type : {"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=b",
+                             "text/plain; charset=application/json"}) {
+        EXPECT_EQ(create({{"content-type", type}}), 415) << type;
+    }
+    for (const auto* origin : {"https://evil.example", "null", "https://localhost:6444", "localhost:6443"}) {
+        EXPECT_EQ(create({{"host", "localhost:6443"}, {"origin", origin}}), 403) << origin;
+        Request head;
+        head.path = kPods;
+        head.headers = {{"host", "localhost:6443"}, {"origin", origin}};
+        EXPECT_TRUE(t.front.screen(head).refusal) << origin;
+    }
+    for (const auto* host : {"evil.example", "evil.example:6443", "localhost.evil.example", "127.0.0.1.evil.example"}) {
+        EXPECT_EQ(create({{"host", host}}), 403) << host;
+    }
+    EXPECT_EQ(t.ask("GET", "/livez", "", {{"host", "balancer.example"}}).code, 200) << "of health anybody may ask";
+    EXPECT_EQ(create({{"host", "localhost:6443"}, {"origin", "https://localhost:6443"}}), 201);
+    EXPECT_EQ(t.ask("GET", kPods, "", {{"host", "BERTH-1:6443"}}).code, 200);
+    EXPECT_EQ(t.ask("GET", kPods, "", {{"host", "[::1]:6443"}}).code, 200);
+    EXPECT_EQ(t.ask("GET", kPods, "", {{"host", "10.1.2.3"}}).code, 200);
 }
 
 TEST(Front, ReviewsAnswerWhoAndWhether) {

@@ -5,8 +5,8 @@
 namespace berth::api {
 namespace {
 
-// Whoever came with a burst of his own, as a fleet of agents does, has this long to say who he is.
-constexpr auto kGrace = std::chrono::seconds(2);
+// Whoever came with a burst, as a fleet of agents does, has this long to say who he is: it is also ours to listen.
+constexpr auto kGrace = std::chrono::seconds(5);
 // More than come: what a burst brought is made good.
 constexpr int kEvictions = 2;
 
@@ -27,13 +27,12 @@ std::unique_ptr<Guest> Guests::enter(const std::string& address, Time now) {
     }
     const std::string key = peer_key(address);
     Peer& peer = peers_[key];
-    for (int i = 0; i < kEvictions && peer.unknown.size() >= options_.max_unknown_per_peer; ++i) {
-        Guest& oldest = *peer.unknown.front();
-        if (now - oldest.since_ < kGrace) break;
-        evict(oldest);
+    for (int i = 0; i < kEvictions && peer.idle.size() >= options_.max_idle_per_peer; ++i) {
+        Guest& longest = *peer.idle.front();
+        if (now - *longest.idle_since_ < kGrace) break;
+        evict(longest);
     }
-    std::unique_ptr<Guest> out(new Guest(*this, peer, key, address, now));
-    out->in_peer_ = peer.unknown.insert(peer.unknown.end(), out.get());
+    std::unique_ptr<Guest> out(new Guest(*this, peer, key, address));
     out->in_all_ = unknown_.insert(unknown_.end(), out.get());
     ++peer.guests;
     ++count_;
@@ -56,8 +55,14 @@ void Guests::evict(Guest& guest) {
 
 // It is no longer one of those who may lose their place.
 void Guests::forget(Guest& guest) {
-    guest.peer_.unknown.erase(guest.in_peer_);
+    forget_idle(guest);
     unknown_.erase(guest.in_all_);
+}
+
+void Guests::forget_idle(Guest& guest) {
+    if (!guest.idle_since_) return;
+    guest.peer_.idle.erase(guest.in_idle_);
+    guest.idle_since_.reset();
 }
 
 void Guests::leave(Guest& guest) {
@@ -77,6 +82,20 @@ bool Guest::on_eviction(std::function<void()> go) {
     const std::lock_guard lock(guests_.mutex_);
     go_ = std::move(go);
     return !evicted_;
+}
+
+void Guest::set_idle(Guests::Time now) {
+    if (known_) return;
+    const std::lock_guard lock(guests_.mutex_);
+    if (evicted_ || idle_since_) return;
+    idle_since_ = now;
+    in_idle_ = peer_.idle.insert(peer_.idle.end(), this);
+}
+
+void Guest::set_busy() {
+    if (known_) return;
+    const std::lock_guard lock(guests_.mutex_);
+    Guests::forget_idle(*this);
 }
 
 void Guest::set_known() {

@@ -6,6 +6,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -16,9 +17,9 @@ namespace berth::api {
 class Guest;
 
 // Who is connected, and what their requests hold in memory: by peer and in all. A peer is an IPv4 address, or the first
-// half of an IPv6 one. Who has not shown who he is may lose his place to the next who comes: the oldest goes first,
-// when his peer has many such connections or there is no place left at all. So no number of them keeps others out. Any
-// thread.
+// half of an IPv6 one. Who has not shown who he is may lose his place to the next who comes: when there is none left at
+// all, the oldest; when his peer has many who ask for nothing, of those the one that has done so for longest. So no
+// number of them keeps others out. Any thread.
 class Guests {
 public:
     using Time = std::chrono::steady_clock::time_point;
@@ -35,12 +36,13 @@ private:
     friend class Guest;
     struct Peer {
         std::atomic<size_t> held{0};
-        std::list<Guest*> unknown;  // oldest first
+        std::list<Guest*> idle;  // not known and asking for nothing, those who do so for longest first
         size_t guests = 0;
     };
 
     void evict(Guest& guest);
     void forget(Guest& guest);
+    static void forget_idle(Guest& guest);
     void leave(Guest& guest);
 
     const HttpOptions& options_;
@@ -61,6 +63,9 @@ public:
 
     // What to do when the place is needed, from any thread; false when it was needed before this was said.
     bool on_eviction(std::function<void()> go);
+    // From now on it is the client's turn to send a header; then it has sent one.
+    void set_idle(Guests::Time now);
+    void set_busy();
     // It showed who it is, and keeps its place.
     void set_known();
     bool known() const { return known_; }
@@ -70,20 +75,20 @@ public:
 
 private:
     friend class Guests;
-    Guest(Guests& guests, Guests::Peer& peer, std::string key, std::string address, Guests::Time since)
-        : guests_(guests), peer_(peer), key_(std::move(key)), address_(std::move(address)), since_(since) {}
+    Guest(Guests& guests, Guests::Peer& peer, std::string key, std::string address)
+        : guests_(guests), peer_(peer), key_(std::move(key)), address_(std::move(address)) {}
 
     Guests& guests_;
     Guests::Peer& peer_;
     const std::string key_;
     const std::string address_;
-    const Guests::Time since_;
     size_t held_ = 0;
     bool known_ = false;
     // Guarded by the guests' mutex.
     bool evicted_ = false;
     std::function<void()> go_;
-    std::list<Guest*>::iterator in_peer_, in_all_;
+    std::list<Guest*>::iterator in_all_, in_idle_;
+    std::optional<Guests::Time> idle_since_;
 };
 
 }  // namespace berth::api

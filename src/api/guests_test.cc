@@ -13,15 +13,17 @@ class GuestsTest : public testing::Test {
 protected:
     GuestsTest() {
         options.max_connections = 5;
-        options.max_unknown_per_peer = 2;
+        options.max_idle_per_peer = 2;
         options.max_held_per_peer = 100;
         options.max_held = 150;
     }
 
-    // Its number among those that may be told to go.
+    // Idle from then on; its number is told when it must go.
     std::unique_ptr<Guest> enter(const std::string& address, int at) {
         auto guest = guests.enter(address, Guests::Time(seconds(at)));
-        if (guest) guest->on_eviction([this, n = ++came] { gone.push_back(n); });
+        if (!guest) return guest;
+        guest->on_eviction([this, n = ++came] { gone.push_back(n); });
+        guest->set_idle(Guests::Time(seconds(at)));
         return guest;
     }
 
@@ -32,21 +34,25 @@ protected:
     std::vector<int> gone;
 };
 
-TEST_F(GuestsTest, TheOldestOfAPeerGoesWhenItHasManyAndHadItsTime) {
+TEST_F(GuestsTest, OfAPeersManyIdleOnesThoseGoThatAreSoForLongest) {
     const auto one = enter("10.0.0.1", 0), two = enter("10.0.0.1", 0), other = enter("10.0.0.2", 0);
-    const auto burst = enter("10.0.0.1", 1);
+    const auto burst = enter("10.0.0.1", 4);
     EXPECT_TRUE(gone.empty()) << "a burst has time to say who it is";
-    const auto later = enter("10.0.0.1", 3);
+    const auto later = enter("10.0.0.1", 5);
     EXPECT_EQ(gone, (std::vector{1, 2})) << "more go than come";
 }
 
-TEST_F(GuestsTest, WhoIsKnownKeepsHisPlace) {
-    const auto one = enter("10.0.0.1", 0);
+TEST_F(GuestsTest, WhoIsKnownOrAsksForSomethingKeepsHisPlace) {
+    options.max_connections = 100;
+    const auto one = enter("10.0.0.1", 0), two = enter("10.0.0.1", 0);
     one->set_known();
-    const auto two = enter("10.0.0.1", 0), three = enter("10.0.0.1", 5);
-    EXPECT_TRUE(gone.empty());
-    const auto four = enter("10.0.0.1", 5);
-    EXPECT_EQ(gone, std::vector{2});
+    two->set_busy();
+    const auto three = enter("10.0.0.1", 0), four = enter("10.0.0.1", 0), five = enter("10.0.0.1", 9);
+    EXPECT_EQ(gone, std::vector{3});
+    two->set_idle(Guests::Time(seconds(9)));
+    five->set_known();
+    const auto six = enter("10.0.0.1", 13);
+    EXPECT_EQ(gone, (std::vector{3, 4})) << "the second one is idle for four seconds only";
 }
 
 TEST_F(GuestsTest, WhenAllPlacesAreTakenTheOldestUnknownOneGoes) {
@@ -86,7 +92,7 @@ TEST_F(GuestsTest, BytesAreCountedByPeerAndInAll) {
 TEST_F(GuestsTest, OneIPv6NetworkIsOnePeer) {
     const auto one = enter("2001:db8::1", 0), two = enter("2001:db8::2", 0), other = enter("2001:db8:0:1::1", 0);
     const auto next = enter("2001:db8::3", 5);
-    EXPECT_EQ(gone, (std::vector{1}));
+    EXPECT_EQ(gone, std::vector{1});
 }
 
 }  // namespace

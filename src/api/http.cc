@@ -20,6 +20,13 @@ const std::string* Request::param(std::string_view name) const {
     return nullptr;
 }
 
+bool Response::has_header(std::string_view name) const {
+    for (const auto& [key, value] : headers) {
+        if (key == name) return true;
+    }
+    return false;
+}
+
 Responder::~Responder() {
     if (exchange_ == nullptr) return;
     Response lost;

@@ -43,6 +43,8 @@ struct Response {
     std::string content_type = "application/json";
     Pairs headers = {};
     std::string body = {};
+
+    bool has_header(std::string_view name) const;
 };
 
 // The body of a streaming answer. The connection pulls on its own thread whenever the socket can take more, so a client
@@ -116,8 +118,8 @@ struct HttpOptions {
     int request_seconds = 60;       // from the first byte of a request to its last
     int body_grace_seconds = 10;    // after that a body must arrive at min_body_rate on average
     size_t min_body_rate = 1024;
-    int write_seconds = 30;                // a client that takes nothing for so long is cut off
-    size_t max_unknown_per_peer = 100;     // connections; above it the oldest goes when the next one comes
+    int write_seconds = 30;          // a client that takes nothing for so long is cut off
+    size_t max_idle_per_peer = 100;  // of who is not known; above it the longest idle goes when the next one comes
     size_t max_held_per_peer = 64u << 20;  // bytes of requests, from when they are read until they are answered
     size_t max_held = 256u << 20;
     std::shared_ptr<HttpCounters> counters = {};  // where to count; its own when there is none

@@ -168,6 +168,7 @@ private:
         guest_->hold(0);
         body_bytes_ = 0;
         enter(Phase::Idle);
+        guest_->set_idle(since_);
         if (reader_.pending() > 0) begin_header();
         parse();
     }
@@ -213,6 +214,7 @@ private:
         chunked_ = reader_.http_11();
         head_only_ = reader_.head().method == "HEAD";
         enter(Phase::Body);
+        guest_->set_busy();
         Request& head = reader_.head();
         head.peer = peer_;
         head.bad_certificate = bad_certificate_;
@@ -272,6 +274,8 @@ private:
         outgoing_ += response.content_type;
         outgoing_ += "\r\nDate: ";
         outgoing_ += lane_.date();
+        outgoing_ += "\r\nX-Content-Type-Options: nosniff";
+        if (!response.has_header("Cache-Control")) outgoing_ += "\r\nCache-Control: no-cache, private";
         for (const auto& [name, value] : response.headers) {
             outgoing_ += "\r\n";
             outgoing_ += name;
@@ -344,13 +348,14 @@ private:
     }
 
     void begin_stream(Response head, std::unique_ptr<Source> source) {
-        enter(Phase::Streaming);
-        source_ = std::move(source);
-        ending_ = false;
+        enter(head_only_ ? Phase::Answering : Phase::Streaming);
         if (!chunked_) keep_alive_ = false;
         write_head(head);
         if (chunked_) outgoing_ += "\r\nTransfer-Encoding: chunked";
         outgoing_ += "\r\n\r\n";
+        if (head_only_) return send_last();
+        source_ = std::move(source);
+        ending_ = false;
         lane_.add_stream(this);
         lane_.shared().counters->streams.fetch_add(1, std::memory_order_relaxed);
         if (lane_.stopping()) source_->stop();

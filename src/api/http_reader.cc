@@ -50,17 +50,18 @@ std::string kibibytes(size_t bytes) {
 
 }  // namespace
 
-// What is never parsed stays below max_headers, and one block more is read at most.
-HttpReader::HttpReader(const HttpOptions& limits) : limits_(limits), buffer_(limits.max_headers + 2 * kReadBlock) {
+// What is not parsed stays below max_headers, and one block more is read.
+HttpReader::HttpReader(const HttpOptions& limits) : limits_(limits), buffer_(limits.max_headers + kReadBlock) {
     begin();
 }
 
 void HttpReader::begin() {
     parser_.emplace();
-    parser_->header_limit(static_cast<uint32_t>(limits_.max_headers));
+    parser_->header_limit(static_cast<uint32_t>(limits_.max_headers + 1));  // never met: it counts in another way
     parser_->body_limit(limits_.max_body);
     head_ = {};
     has_head_ = false;
+    header_bytes_ = 0;
 }
 
 boost::asio::mutable_buffer HttpReader::space() {
@@ -68,19 +69,22 @@ boost::asio::mutable_buffer HttpReader::space() {
 }
 
 HttpReader::State HttpReader::advance() {
-    if (has_head_ && parser_->is_done()) return State::Whole;
-    if (has_head_ && parser_->chunked() && buffer_.size() < kLeastChunked) return State::More;
-    while (buffer_.size() > 0) {
+    while (!has_head_ || !parser_->is_done()) {
+        if (buffer_.size() < (has_head_ && parser_->chunked() ? kLeastChunked : 1)) return State::More;
+        // Beast sees no more than a header may have, nor than the line of a chunk or the trailers: those may be of any
+        // length to it. So the limits are the same in whatever pieces the bytes come.
+        const size_t most = limits_.max_headers - (has_head_ ? 0 : header_bytes_);
+        const auto seen = boost::asio::buffer(buffer_.cdata(), most);
         error_code ec;
-        buffer_.consume(parser_->put(buffer_.data(), ec));
+        const size_t read = parser_->put(seen, ec);
+        buffer_.consume(read);
+        if (!has_head_) header_bytes_ += read;
         if (ec && ec != http::error::need_more) return refuse(ec);
         if (!has_head_ && parser_->is_header_done()) return take_head();
-        if (parser_->is_done()) return State::Whole;
-        if (ec) break;
+        if (!ec || read > 0) continue;
+        return seen.size() < most ? State::More : refuse_endless();
     }
-    // Beast limits a header; a line between chunks, and trailers, may be of any length to it.
-    if (buffer_.size() > limits_.max_headers) return refuse_endless_line();
-    return State::More;
+    return State::Whole;
 }
 
 bool HttpReader::wants_continue() const {
@@ -100,6 +104,8 @@ HttpReader::State HttpReader::take_head() {
     if (message.count(http::field::transfer_encoding) > 0 && !parser_->chunked()) {
         return refuse(400, "the only transfer coding that is accepted is chunked");
     }
+    const auto hosts = message.count(http::field::host);
+    if (hosts > 1 || (hosts == 0 && http_11())) return refuse(400, "a request has one Host");
     head_.method = std::string(plain(message.method_string()));
     if (!parse_target(target, head_)) return refuse(400, "malformed URL");
     for (const auto& field : message) {
@@ -122,9 +128,6 @@ HttpReader::State HttpReader::refuse(int status, std::string message) {
 }
 
 HttpReader::State HttpReader::refuse(error_code why) {
-    if (why == http::error::header_limit) {
-        return refuse(431, "the request's headers are larger than " + kibibytes(limits_.max_headers));
-    }
     if (why == http::error::body_limit) {
         return refuse(413, "the request's body is larger than " + kibibytes(limits_.max_body));
     }
@@ -132,11 +135,12 @@ HttpReader::State HttpReader::refuse(error_code why) {
 }
 
 // Behind a complete line of the last chunk these are trailers; else it is the line of a chunk.
-HttpReader::State HttpReader::refuse_endless_line() {
+HttpReader::State HttpReader::refuse_endless() {
+    const std::string most = " larger than " + kibibytes(limits_.max_headers);
+    if (!has_head_) return refuse(431, "the request's headers are" + most);
     const auto data = buffer_.cdata();
     std::string_view text(static_cast<const char*>(data.data()), data.size());
     if (text.starts_with("\r\n")) text.remove_prefix(2);
-    const std::string most = " larger than " + kibibytes(limits_.max_headers);
     if (text.find('\n') == std::string_view::npos) return refuse(400, "the line of a chunk is" + most);
     return refuse(431, "the request's trailers are" + most);
 }

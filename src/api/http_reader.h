@@ -50,13 +50,14 @@ private:
     State take_head();
     State refuse(int status, std::string message);
     State refuse(boost::system::error_code why);
-    State refuse_endless_line();
+    State refuse_endless();
 
     const HttpOptions& limits_;
     boost::beast::flat_buffer buffer_;
     std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
     Request head_;
     Refusal refusal_;
+    size_t header_bytes_ = 0;
     bool has_head_ = false;
     bool keep_alive_ = false;
 };

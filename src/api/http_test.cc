@@ -64,6 +64,9 @@ private:
 void serve(Request request, Responder responder) {
     if (request.path == "/stream") return responder.stream({}, std::make_unique<Ticker>());
     if (request.path == "/drop") return;
+    if (request.path == "/headers") {
+        for (const auto& [name, value] : request.headers) request.body += " " + name;
+    }
     if (request.path == "/throw") throw std::runtime_error("a bug");
     Response out;
     out.body = request.method + " " + request.path + " " + request.body + ".";
@@ -115,6 +118,48 @@ TEST(Http, ReadsABodyThatComesByteByByte) {
         }
         EXPECT_NE(client.read_until(".").find("POST /a "), std::string::npos) << body;
     }
+}
+
+TEST(Http, TrailersAreNoHeaders) {
+    Running running;
+    Client client(running.port);
+    client.send(
+        "POST /headers HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nAuthorization: Bearer "
+        "x\r\nImpersonate-User: admin\r\nConnection: close\r\n\r\n");
+    EXPECT_NE(client.read_until("coding.").find("POST /headers  host transfer-encoding."), std::string::npos);
+    client.send("GET /a HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_NE(client.read_until("GET /a .").find("GET /a ."), std::string::npos) << "nor do they close the connection";
+}
+
+TEST(Http, TheHeadOfAStreamHasNoBody) {
+    Running running;
+    Client client(running.port);
+    client.send("HEAD /stream HTTP/1.1\r\nHost: x\r\n\r\nGET /a HTTP/1.1\r\nHost: x\r\n\r\n");
+    const auto told = client.read_until("GET /a .");
+    EXPECT_EQ(told.find("tick"), std::string::npos);
+    EXPECT_NE(told.find("\r\n\r\nHTTP/1.1 200"), std::string::npos);
+    EXPECT_EQ(running.server.counters()->streams, 0);
+}
+
+TEST(Http, EveryAnswerSaysHowToBeKept) {
+    Running running;
+    Client client(running.port);
+    client.send("GET /a HTTP/1.1\r\nHost: x\r\n\r\n");
+    const auto told = client.read_until("GET /a .");
+    EXPECT_NE(told.find("\r\nX-Content-Type-Options: nosniff\r\n"), std::string::npos);
+    EXPECT_NE(told.find("\r\nCache-Control: no-cache, private\r\n"), std::string::npos);
+}
+
+TEST(Http, ARequestHasOneHost) {
+    Running running;
+    for (const auto* hosts : {"", "Host: x\r\nHost: x\r\n"}) {
+        Client client(running.port);
+        client.send(std::string("GET /a HTTP/1.1\r\n") + hosts + "\r\n");
+        EXPECT_EQ(client.read_all().substr(0, 12), "HTTP/1.1 400") << hosts;
+    }
+    Client old(running.port);
+    old.send("GET /a HTTP/1.0\r\n\r\n");
+    EXPECT_EQ(old.read_all().substr(0, 12), "HTTP/1.1 200");
 }
 
 TEST(Http, RefusesWhatIsTooLarge) {

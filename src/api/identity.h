@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,8 @@ inline constexpr std::string_view kUnauthenticated = "system:unauthenticated";
 struct Identity {
     std::string user;
     std::vector<std::string> groups;
+    std::string uid = {};                                        // of who is impersonated with one
+    std::map<std::string, std::vector<std::string>> extra = {};  // the same
 
     bool in(std::string_view group) const { return std::find(groups.begin(), groups.end(), group) != groups.end(); }
 };

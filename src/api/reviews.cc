@@ -14,7 +14,10 @@ JsonArray words(const std::vector<std::string>& list) {
 }
 
 Json user_info(const Identity& who) {
-    return JsonObject{{"username", who.user}, {"groups", words(who.groups)}};
+    Json out = JsonObject{{"username", who.user}, {"groups", words(who.groups)}};
+    if (!who.uid.empty()) out.as_object()["uid"] = who.uid;
+    for (const auto& [key, values] : who.extra) base::object_at(out, {"extra"})[key] = words(values);
+    return out;
 }
 
 Json access(const Identity& who, const Json& spec) {

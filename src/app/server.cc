@@ -69,11 +69,13 @@ Status Server::open_door(const ServerOptions& options) {
         return base::bad_request(fmt::format(
             "refusing to listen on {} without TLS: only loopback addresses may be served in the clear", address.host));
     }
-    const api::Pki pki = TRY(api::open_pki(options.data_dir + "/pki", certificate_hosts(address.host)));
+    const auto hosts = certificate_hosts(address.host);
+    const api::Pki pki = TRY(api::open_pki(options.data_dir + "/pki", hosts));
     auto authenticator = TRY(api::Authenticator::from_token_rows(pki.tokens));
     desk_ = std::make_unique<api::Desk>(*store_, base::system_clock(), base::seed_from_system());
     desk_->identify_token = [authenticator](std::string_view token) { return authenticator.identify_token(token); };
     front_ = std::make_unique<api::Front>(*desk_, std::move(authenticator));
+    front_->set_hosts(hosts);
     api::HttpOptions http;
     http.host = address.host;
     http.port = address.port;

@@ -265,7 +265,7 @@ bool WebhookRun::listen(const api::ServingCertificate& certificate) {
     options.threads = 1;
     options.max_connections = 1000;
     options.max_body = kMostReview;
-    options.max_unknown_per_peer = options.max_connections;  // API servers do not say who they are
+    options.max_idle_per_peer = options.max_connections;  // API servers do not say who they are
     options.counters = counters_;
     options.tls = {certificate.pair.certificate_pem, certificate.pair.key_pem, certificate.ca_pem};
     http_ = std::make_unique<api::HttpServer>(options, [this](api::Request request, api::Responder responder) {

@@ -54,14 +54,14 @@ PATHS = ["/api/v1/nothing", "/apis", "/apis/none", "/apis/none/v1", "/api/v1/nam
          "/api/v1/namespaces/default%2Fpods", "/api/v1/namespaces/default/pods/%00", "/%", "/api/v1/%zz", "/apis/apps/v1/pods", "/api/v1/nodes/x/nothing", "/api/v1/namespaces/default/nodes", "/openapi/v3/none", "/" + "a" * 5000]
 
 RAW = [
-    b"GET\r\n\r\n", b"\r\n\r\n", b"GARBAGE\0\xff" * 100, b"GET / HTTP/9.9\r\n\r\n", b"GET " + b"/a" * 40000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
-    b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 20000 + b"\r\n", b"GET / HTTP/1.1\r\nHost: x\r\nBad Header\r\n\r\n",
-    b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n" % MAPS.encode(),
-    b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n" % MAPS.encode(),
-    b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n" % MAPS.encode(),
-    b"POST %s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nZZZ\r\nabc\r\n0\r\n\r\n" % MAPS.encode(),
-    b"POST %s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\nabc" % MAPS.encode(),
-    b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc" % MAPS.encode(),
+    b"GET\r\n\r\n", b"\r\n\r\n", b"GARBAGE\0\xff" * 100, b"GET / HTTP/9.9\r\n\r\n", b"GET " + b"/a" * 40000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 20000 + b"\r\n", b"GET / HTTP/1.1\r\nHost: localhost\r\nBad Header\r\n\r\n",
+    b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n" % MAPS.encode(),
+    b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n" % MAPS.encode(),
+    b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n" % MAPS.encode(),
+    b"POST %s HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nZZZ\r\nabc\r\n0\r\n\r\n" % MAPS.encode(),
+    b"POST %s HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\nabc" % MAPS.encode(),
+    b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc" % MAPS.encode(),
     b"\x16\x03\x01\x00\x05hello", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
 ]
 

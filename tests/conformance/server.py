@@ -24,11 +24,14 @@ class Server:
     def run(self, words, **how):
         self.process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, **how)
         line = self.process.stdout.readline()
-        found = re.match(r"berth: ready (https://\S+) kubeconfig=(\S+)", line)
+        found = re.match(r"berth: ready (https?://\S+) kubeconfig=(\S+)", line)
         if not found:
+            self.process.terminate()
             raise SystemExit("the server did not start: %sexit code %s" % (line, self.process.wait(20)))
         self.url, self.kubeconfig = found.groups()
         self.port = int(self.url.rsplit(":", 1)[1])
+        if self.url.startswith("http:"):
+            return
         self.tls = ssl.create_default_context(cafile=self.dir + "/pki/ca.crt")
         self.tls.load_cert_chain(self.dir + "/pki/admin.crt", self.dir + "/pki/admin.key")
 

@@ -19,7 +19,7 @@ def sleeper(server, path):
     plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     plain.connect(("127.0.0.1", server.port))
     line = server.tls.wrap_socket(plain, server_hostname="127.0.0.1")
-    line.sendall(("GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % path).encode())
+    line.sendall(("GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % path).encode())
     return line
 
 
