@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string>
@@ -52,6 +53,20 @@ Json* child(Json& here, const std::string& step) {
     return nullptr;
 }
 
+// How deep a value nests; a scalar 0, an object of scalars 1. Counts the values it looks at.
+size_t levels(const Json& value, size_t& passed) {
+    ++passed;
+    size_t below = 0;
+    if (const auto* object = value.if_object()) {
+        for (const auto& member : *object) below = std::max(below, levels(member.value(), passed));
+    } else if (const auto* list = value.if_array()) {
+        for (const auto& item : *list) below = std::max(below, levels(item, passed));
+    } else {
+        return 0;
+    }
+    return below + 1;
+}
+
 Json* walk(Json& document, const Path& path, size_t steps) {
     Json* here = &document;
     for (size_t i = 0; i < steps && here != nullptr; ++i) here = child(*here, path[i]);
@@ -78,8 +93,10 @@ public:
                 return bad_request(fmt::format("unknown JSON patch operation \"{}\"", *op));
             if (*op != "test") return bad_request(fmt::format("JSON patch {} of \"{}\" has no value", *op, text_));
         }
-        if (*op == "add") return add(path_, *value);
-        if (*op == "replace") return replace(*value);
+        if (*op == "add" || *op == "replace") {
+            TRY(check_depth(*value));
+            return *op == "add" ? add(*value) : replace(*value);
+        }
         if (*op == "test") return test(value == nullptr ? Json() : *value);
         return bad_request(fmt::format("unknown JSON patch operation \"{}\"", *op));
     }
@@ -95,22 +112,36 @@ private:
         return invalid(fmt::format("the JSON patch cannot {} \"{}\": no such path in the object", what, text_));
     }
 
-    Status add(const Path& path, const Json& value) {
-        if (path.empty()) {
-            document_ = value;
+    Status check_depth(const Json& value) const {
+        size_t passed = 0;
+        if (path_.size() + levels(value, passed) <= base::kMaxJsonDepth) return {};
+        return invalid(fmt::format("the JSON patch would nest deeper than {} levels", base::kMaxJsonDepth));
+    }
+
+    Status pass(size_t values) {
+        passed_ += values;
+        if (passed_ <= kMaxPatchPassed) return {};
+        return Error{Reason::RequestEntityTooLarge,
+                     fmt::format("the JSON patch moves or passes by more than {} values", kMaxPatchPassed)};
+    }
+
+    Status add(Json value) {
+        if (path_.empty()) {
+            document_ = std::move(value);
             return {};
         }
-        Json* parent = walk(document_, path, path.size() - 1);
+        Json* parent = walk(document_, path_, path_.size() - 1);
         if (parent == nullptr) return missing("add");
         if (auto* object = parent->if_object()) {
-            (*object)[path.back()] = value;
+            (*object)[path_.back()] = std::move(value);
             return {};
         }
         auto* list = parent->if_array();
         if (list == nullptr) return missing("add");
-        const auto index = path.back() == "-" ? list->size() : list_index(path.back(), list->size());
+        const auto index = path_.back() == "-" ? list->size() : list_index(path_.back(), list->size());
         if (!index) return missing("add");
-        list->insert(list->begin() + *index, value);
+        TRY(pass(list->size() - *index));
+        list->insert(list->begin() + *index, std::move(value));
         return {};
     }
 
@@ -125,6 +156,7 @@ private:
         auto* list = parent->if_array();
         const auto index = list == nullptr ? std::nullopt : list_index(path.back(), list->size());
         if (!index || *index >= list->size()) return missing("remove");
+        TRY(pass(list->size() - *index));
         list->erase(list->begin() + *index);
         return {};
     }
@@ -148,23 +180,32 @@ private:
         if (!source) return bad_request("a JSON patch move or copy needs \"from\", a JSON pointer");
         Json* found = walk(document_, *source, source->size());
         if (found == nullptr) return missing(move ? "move to" : "copy to");
-        const Json value = *found;
         if (move) {
+            // A place that is no deeper cannot make the document deeper.
+            if (path_.size() > source->size()) {
+                size_t inside = 0;
+                levels(*found, inside);
+                TRY(pass(inside));
+                TRY(check_depth(*found));
+            }
+            Json value = std::move(*found);
             TRY(remove(*source));
-            return add(path_, value);
+            return add(std::move(value));
         }
-        copied_ += base::to_text(value).size();
+        copied_ += base::to_text(*found).size();
         if (copied_ > kMaxPatchCopyBytes) {
             return Error{Reason::RequestEntityTooLarge,
                          fmt::format("the JSON patch copies more than {} bytes", kMaxPatchCopyBytes)};
         }
-        return add(path_, value);
+        TRY(check_depth(*found));
+        return add(*found);
     }
 
     Json& document_;
     Path path_;
     std::string text_;
     size_t copied_ = 0;
+    size_t passed_ = 0;
 };
 
 }  // namespace

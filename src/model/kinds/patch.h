@@ -8,10 +8,14 @@
 // state: patch a copy. A malformed patch is BadRequest, one that does not fit the document is Invalid.
 namespace berth::model {
 
-inline constexpr size_t kMaxPatchOperations = 1000;
+inline constexpr size_t kMaxPatchOperations = 10'000;
 inline constexpr size_t kMaxPatchCopyBytes = 3 * 1024 * 1024;
+// Values that the operations of one JSON patch may pass by: items of lists that make way or close up, and what lies in
+// a value that moves to a deeper place. E.g. 10,000 operations at the front of a list of 400 items.
+inline constexpr size_t kMaxPatchPassed = 4 * 1024 * 1024;
 
-// RFC 6902.
+// RFC 6902. The cost is linear in the document and the patch, but for what kMaxPatchPassed bounds. The document gets no
+// deeper than base::kMaxJsonDepth: what is stored can be read again.
 Status apply_json_patch(Json& document, const Json& patch);
 
 // RFC 7386.

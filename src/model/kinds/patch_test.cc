@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/json/memory_resource.hpp>
 #include <fstream>
 
+#include "base/test_cost.h"
 #include "model/kinds/kinds.h"
 
 namespace berth::model {
@@ -70,6 +72,78 @@ TEST(JsonPatch, Limits) {
     EXPECT_EQ(apply_json_patch(big, JsonArray(4, copy)).error().reason, Reason::RequestEntityTooLarge);
 }
 
+// Counts what documents ask for.
+class CountedMemory final : public boost::json::memory_resource {
+public:
+    size_t asked = 0;
+
+private:
+    void* do_allocate(size_t size, size_t) override {
+        asked += size;
+        return ::operator new(size);
+    }
+    void do_deallocate(void* from, size_t, size_t) override { ::operator delete(from); }
+    bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+};
+
+Json move_of(std::string_view from, std::string_view to) {
+    return {{"op", "move"}, {"from", from}, {"path", to}};
+}
+
+TEST(JsonPatch, MovesTakeNoCopies) {
+    CountedMemory memory;
+    Json document(parsed(R"({"data":{"a":[]}})"), &memory);
+    auto& list = document.at("data").at("a").get_array();
+    for (int i = 0; i < 10'000; ++i) list.push_back(JsonObject{{"name", std::to_string(i)}});
+    const size_t size = memory.asked;
+    JsonArray moves;
+    for (int i = 0; i < 500; ++i) {
+        moves.push_back(move_of("/data/a", "/data/b"));
+        moves.push_back(move_of("/data/b", "/data/a"));
+    }
+    ASSERT_TRUE(apply_json_patch(document, moves).ok());
+    EXPECT_EQ(document.at("data").at("a").get_array().size(), 10'000U);
+    EXPECT_LT(memory.asked, 2 * size);
+}
+
+TEST(JsonPatch, HasALimitOfWhatItPassesBy) {
+    Json wide{{"a", JsonArray(100'000, 1)}};
+    EXPECT_EQ(apply_json_patch(wide, JsonArray(1000, move_of("/a/0", "/a/-"))).error().reason,
+              Reason::RequestEntityTooLarge);
+    Json short_list{{"a", JsonArray(400, 1)}};
+    EXPECT_TRUE(apply_json_patch(short_list, JsonArray(kMaxPatchOperations, move_of("/a/0", "/a/-"))).ok());
+    Json deeper{{"a", JsonArray(100'000, 1)}, {"b", JsonObject()}};
+    JsonArray down_and_up;
+    for (int i = 0; i < 50; ++i) {
+        down_and_up.push_back(move_of("/a", "/b/a"));
+        down_and_up.push_back(move_of("/b/a", "/a"));
+    }
+    EXPECT_EQ(apply_json_patch(deeper, down_and_up).error().reason, Reason::RequestEntityTooLarge);
+}
+
+// What is stored deeper than a document may be could never be read again, and each level costs stack.
+TEST(JsonPatch, NestsNoDeeperThanADocumentMay) {
+    std::string below;
+    JsonArray copies;
+    for (size_t depth = 1; depth < 600; depth *= 2) {
+        below = "/a";
+        for (size_t i = 0; i < depth; ++i) below += "/a";
+        copies.push_back(Json{{"op", "copy"}, {"from", "/a"}, {"path", below}});
+    }
+    Json document = parsed(R"({"a":{}})");
+    EXPECT_EQ(apply_json_patch(document, copies).error().reason, Reason::Invalid);
+    JsonArray moves;
+    Json pieces = JsonObject();
+    const std::string bottom = "/k/k/k/k/k/k/k/k/k/k/k/k/k/k/k/k/k/k/k";
+    Json piece = JsonObject();
+    for (int i = 0; i < 20; ++i) piece = Json{{"k", piece}};
+    for (int i = 0; i < 20; ++i) {
+        pieces.get_object()[std::to_string(i)] = piece;
+        if (i > 0) moves.push_back(move_of("/" + std::to_string(i - 1), "/" + std::to_string(i) + bottom + "/k"));
+    }
+    EXPECT_EQ(apply_json_patch(pieces, moves).error().reason, Reason::Invalid);
+}
+
 TEST(MergePatch, FollowsTheStandard) {
     const PatchCase cases[] = {
         {R"({"a":"b"})", R"({"a":"c"})", R"({"a":"c"})"},
@@ -125,6 +199,51 @@ TEST(StrategicPatch, MergesByKeyAndObeysDirectives) {
             EXPECT_EQ(document, parsed(c.expected)) << base::to_text(document);
         }
     }
+}
+
+// A pod and a patch that use every way of merging a list on n items.
+struct Lists {
+    Json document, patch;
+};
+
+Lists lists_of(int n) {
+    JsonArray containers, finalizers, changed, order, added, removed, orders, kept, spoiled;
+    for (int i = 0; i < n; ++i) {
+        const std::string name = "n" + std::to_string(i);
+        const std::string other = "m" + std::to_string(i);
+        containers.push_back(JsonObject{{"name", name}});
+        finalizers.push_back(Json(name));
+        changed.push_back(i % 3 == 0 ? Json{{"$patch", "delete"}, {"name", name}} : Json{{"name", other}});
+        if (i % 3 != 0) order.push_back(JsonObject{{"name", other}});
+        added.push_back(Json(other));
+        removed.push_back(Json(name));
+        kept.push_back(Json(name));
+        spoiled.push_back(JsonObject{{"$patch", "x"}});
+    }
+    std::reverse(removed.begin(), removed.end());
+    Json document{{"metadata", {{"finalizers", finalizers}}}, {"spec", {{"containers", containers}}}};
+    Json patch{
+        {"metadata", {{"finalizers", added}, {"$deleteFromPrimitiveList/finalizers", removed}}},
+        {"spec", {{"containers", changed}, {"$setElementOrder/containers", order}, {"tolerations", spoiled}}},
+        {"status", {{"$retainKeys", kept}}},
+    };
+    JsonObject status;
+    for (const auto& name : kept) status[name.get_string()] = 1;
+    document.get_object()["status"] = std::move(status);
+    return {std::move(document), std::move(patch)};
+}
+
+// Eight times the items may cost some more than eight times the work; a quadratic way costs 64 times as much.
+TEST(StrategicPatch, CostGrowsAsTheListsDo) {
+    const auto cost = [](int n) {
+        const Lists lists = lists_of(n);
+        return base::least_cost([&] {
+            Json document = lists.document;
+            ASSERT_TRUE(apply_strategic_patch(document, lists.patch, *kinds().of("v1", "Pod")->type).ok());
+        });
+    };
+    const auto few = cost(1000);
+    EXPECT_LT(cost(8000) / few, 24);
 }
 
 // Each line: what k8s.io/apimachinery's strategicpatch makes of a random object and patch (tools/kinds, oracle patch).

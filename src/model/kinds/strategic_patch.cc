@@ -1,7 +1,11 @@
+#include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "model/kinds/patch.h"
 
@@ -33,6 +37,18 @@ Status merge_object(JsonObject& original, JsonObject& patch, const Type* type);
 
 // ---- values taken over as they are -------------------------------------------------------------------------------
 
+// Drops the items that keep() says no to; it may change them.
+template <class Keep>
+void keep_items(JsonArray& list, Keep keep) {
+    size_t kept = 0;
+    for (size_t i = 0; i < list.size(); ++i) {
+        if (!keep(list[i])) continue;
+        if (kept != i) list[kept] = std::move(list[i]);
+        ++kept;
+    }
+    list.erase(list.begin() + kept, list.end());
+}
+
 // Removes directives, and null members, from a value that has nothing to be merged with. False: the value itself is a
 // directive and is not to be kept.
 bool clean(Json& value) {
@@ -42,7 +58,7 @@ bool clean(Json& value) {
             it = it->value().is_null() || !clean(it->value()) ? object->erase(it) : it + 1;
         }
     } else if (auto* list = value.if_array()) {
-        for (auto it = list->begin(); it != list->end();) it = clean(*it) ? it + 1 : list->erase(it);
+        keep_items(*list, clean);
     }
     return true;
 }
@@ -63,50 +79,63 @@ const Json* key_of(const Json& item, std::string_view merge_key) {
     return object == nullptr ? nullptr : object->if_contains(merge_key);
 }
 
-size_t index_of(const JsonArray& list, const Json& item, std::string_view merge_key) {
-    const Json* wanted = key_of(item, merge_key);
-    for (size_t i = 0; i < list.size(); ++i) {
-        const Json* key = key_of(list[i], merge_key);
-        if (key != nullptr && wanted != nullptr && *key == *wanted) return i;
-    }
-    return list.size();
-}
+constexpr size_t kNowhere = std::string_view::npos;
 
-bool contains(const JsonArray& list, const Json& item, std::string_view merge_key) {
-    return index_of(list, item, merge_key) < list.size();
-}
+// Where the items of a list stand, by their merge keys; of items with the same key the first counts.
+class Places {
+public:
+    Places(const JsonArray& list, std::string_view merge_key) : merge_key_(merge_key) {
+        for (size_t i = 0; i < list.size(); ++i) add(list[i], i);
+    }
+
+    void add(const Json& item, size_t at) {
+        if (const Json* key = key_of(item, merge_key_)) places_.try_emplace(base::to_text(*key), at);
+    }
+    size_t of(const Json& item) const {
+        const Json* key = key_of(item, merge_key_);
+        const auto found = key == nullptr ? places_.end() : places_.find(base::to_text(*key));
+        return found == places_.end() ? kNowhere : found->second;
+    }
+    bool has(const Json& item) const { return of(item) != kNowhere; }
+
+private:
+    std::string_view merge_key_;
+    absl::flat_hash_map<std::string, size_t> places_;
+};
 
 Status check_keys(const JsonArray& list, std::string_view merge_key) {
     for (const auto& item : list) {
-        if (merge_key.empty() ? !item.is_structured() : key_of(item, merge_key) != nullptr) continue;
+        const Json* key = key_of(item, merge_key);
+        if (key != nullptr && !key->is_structured()) continue;
         if (merge_key.empty()) return invalid("lists of objects or lists cannot be merged without a merge key");
         return invalid(fmt::format("map: {} does not contain declared merge key: {}", base::to_text(item), merge_key));
     }
     return {};
 }
 
-void sort_by(JsonArray& list, const JsonArray& order, std::string_view merge_key) {
-    std::stable_sort(list.begin(), list.end(), [&](const Json& a, const Json& b) {
-        return index_of(order, a, merge_key) < index_of(order, b, merge_key);
-    });
+void sort_by(JsonArray& list, const Places& order) {
+    std::vector<std::pair<size_t, Json>> placed;
+    placed.reserve(list.size());
+    for (auto& item : list) placed.emplace_back(order.of(item), std::move(item));
+    std::stable_sort(placed.begin(), placed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (size_t i = 0; i < list.size(); ++i) list[i] = std::move(placed[i].second);
 }
 
 // The merged list in its order: items named by patch_order in that order; the server's own items keep their places
 // relative to the ones they stood before.
-JsonArray in_order(JsonArray merged, const JsonArray& patch_order, const JsonArray& server_order,
-                   std::string_view merge_key) {
-    JsonArray named;
-    JsonArray own;
-    for (auto& item : merged) (contains(patch_order, item, merge_key) ? named : own).push_back(std::move(item));
-    sort_by(named, patch_order, merge_key);
-    sort_by(own, server_order, merge_key);
-    JsonArray out;
+JsonArray in_order(JsonArray merged, const Places& patch_order, const Places& server_order) {
+    JsonArray named(merged.storage());
+    JsonArray own(merged.storage());
+    for (auto& item : merged) (patch_order.has(item) ? named : own).push_back(std::move(item));
+    sort_by(named, patch_order);
+    sort_by(own, server_order);
+    JsonArray out(merged.storage());
+    out.reserve(merged.size());
     size_t i = 0;
     size_t j = 0;
     while (i < own.size() && j < named.size()) {
-        const size_t left = index_of(server_order, own[i], merge_key);
-        const size_t right = index_of(server_order, named[j], merge_key);
-        const bool own_first = left < right && right < server_order.size();
+        const size_t right = server_order.of(named[j]);
+        const bool own_first = right != kNowhere && server_order.of(own[i]) < right;
         out.push_back(std::move(own_first ? own[i++] : named[j++]));
     }
     while (i < own.size()) out.push_back(std::move(own[i++]));
@@ -116,7 +145,8 @@ JsonArray in_order(JsonArray merged, const JsonArray& patch_order, const JsonArr
 
 // Takes the elements with $patch out of the patch and obeys them. Sets replace when the list is to be replaced.
 Status obey_directives(JsonArray& original, JsonArray& patch, std::string_view merge_key, bool& replace) {
-    JsonArray rest;
+    JsonArray rest(patch.storage());
+    JsonArray deleted(patch.storage());
     for (auto& item : patch) {
         const Json* directive = item.is_object() ? item.get_object().if_contains(kDirective) : nullptr;
         if (directive == nullptr) {
@@ -126,15 +156,15 @@ Status obey_directives(JsonArray& original, JsonArray& patch, std::string_view m
         } else if (*directive == "delete") {
             if (key_of(item, merge_key) == nullptr)
                 return invalid(fmt::format("a $patch: delete element lacks the merge key {}", merge_key));
-            for (size_t at = index_of(original, item, merge_key); at < original.size();
-                 at = index_of(original, item, merge_key)) {
-                original.erase(original.begin() + at);
-            }
+            deleted.push_back(std::move(item));
         } else {
             return invalid(fmt::format("unknown directive $patch: {} in a list", base::to_text(*directive)));
         }
     }
     patch = std::move(rest);
+    if (deleted.empty()) return {};
+    const Places gone(deleted, merge_key);
+    keep_items(original, [&](const Json& item) { return !gone.has(item); });
     return {};
 }
 
@@ -147,30 +177,36 @@ Status merge_objects_by_key(JsonArray& original, JsonArray& patch, const Rule& r
         return {};
     }
     TRY(check_keys(original, rule.merge_key));
-    const JsonArray patch_order = patch;
-    const JsonArray server_order = original;
+    const Places patch_order(patch, rule.merge_key);
+    const Places server_order(original, rule.merge_key);
+    Places places = server_order;
     for (auto& item : patch) {
-        const size_t at = index_of(original, item, rule.merge_key);
-        if (at == original.size()) {
+        const size_t at = places.of(item);
+        if (at == kNowhere) {
+            places.add(item, original.size());
             clean(item);
             original.push_back(std::move(item));
         } else {
             TRY(merge_object(original[at].get_object(), item.get_object(), rule.type));
         }
     }
-    original = in_order(std::move(original), patch_order, server_order, rule.merge_key);
+    original = in_order(std::move(original), patch_order, server_order);
     return {};
 }
 
-void merge_scalars(JsonArray& original, const JsonArray& patch) {
-    const JsonArray server_order = original;
-    JsonArray merged;
-    for (const auto* list : {&server_order, &patch}) {
-        for (const auto& item : *list) {
-            if (!contains(merged, item, {})) merged.push_back(item);
+void merge_scalars(JsonArray& original, JsonArray& patch) {
+    const Places patch_order(patch, {});
+    const Places server_order(original, {});
+    Places places({}, {});
+    JsonArray merged(original.storage());
+    for (auto* list : {&original, &patch}) {
+        for (auto& item : *list) {
+            if (places.has(item)) continue;
+            places.add(item, merged.size());
+            merged.push_back(std::move(item));
         }
     }
-    original = in_order(std::move(merged), patch, server_order, {});
+    original = in_order(std::move(merged), patch_order, server_order);
 }
 
 Status merge_list(JsonArray& original, JsonArray& patch, const Rule& rule) {
@@ -194,7 +230,11 @@ Status retain_keys(JsonObject& original, JsonObject& patch) {
     const Json kept = *found;
     patch.erase(kRetainKeys);
     if (!kept.is_array()) return invalid("invalid patch format of $retainKeys: it is a list of member names");
-    const auto named = [&](std::string_view key) { return contains(kept.get_array(), Json(key), {}); };
+    absl::flat_hash_set<std::string_view> names;
+    for (const auto& name : kept.get_array()) {
+        if (name.is_string()) names.insert(name.get_string());
+    }
+    const auto named = [&](std::string_view key) { return names.contains(key); };
     for (const auto& [key, value] : patch) {
         if (value.is_null() || key.starts_with(kElementOrder) || key.starts_with(kDeleteFromList)) continue;
         if (!named(key))
@@ -210,7 +250,8 @@ Status check_order(const JsonArray& patch, const JsonArray& order, std::string_v
     size_t at = 0;
     for (const auto& item : patch) {
         if (item.is_object() && item.get_object().contains(kDirective)) continue;
-        while (at < order.size() && !contains({order[at]}, item, merge_key)) ++at;
+        const Json* key = key_of(item, merge_key);
+        while (at < order.size() && (key == nullptr || *key_of(order[at], merge_key) != *key)) ++at;
         if (at == order.size()) return invalid("the order of a list in the patch does not match $setElementOrder");
         ++at;
     }
@@ -229,7 +270,8 @@ Status apply_order(JsonObject& original, JsonObject& patch, const std::string& d
     TRY(check_keys(order.get_array(), rule.merge_key));
     if (theirs != nullptr) TRY(check_order(theirs->get_array(), order.get_array(), rule.merge_key));
     if (ours == nullptr && theirs == nullptr) return {};
-    const JsonArray server_order = ours == nullptr ? JsonArray() : ours->get_array();
+    static const JsonArray kNone;
+    const Places server_order(ours == nullptr ? kNone : ours->get_array(), rule.merge_key);
     if (ours == nullptr) {
         take(original, key, *theirs);
     } else if (theirs != nullptr) {
@@ -237,7 +279,7 @@ Status apply_order(JsonObject& original, JsonObject& patch, const std::string& d
     }
     patch.erase(key);
     auto& list = original[key].get_array();
-    list = in_order(std::move(list), order.get_array(), server_order, rule.merge_key);
+    list = in_order(std::move(list), Places(order.get_array(), rule.merge_key), server_order);
     return {};
 }
 
@@ -254,8 +296,8 @@ Status delete_from_list(JsonObject& original, std::string_view key, const Json& 
     if (!items.is_array()) return invalid(fmt::format("{}{} must be a list", kDeleteFromList, key));
     Json* list = original.if_contains(key);
     if (list == nullptr || !list->is_array()) return {};
-    auto& ours = list->get_array();
-    for (auto it = ours.begin(); it != ours.end();) it = contains(items.get_array(), *it, {}) ? ours.erase(it) : it + 1;
+    const Places gone(items.get_array(), {});
+    keep_items(list->get_array(), [&](const Json& item) { return !gone.has(item); });
     return {};
 }
 
