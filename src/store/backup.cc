@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 
@@ -68,7 +69,8 @@ Status keep_replaced(const DataDir& dir) {
     const DataDir kept{fmt::format("{}/replaced-{}", dir.path, number)};
     std::error_code error;
     fs::create_directory(kept.path, error);
-    for (const auto& [from, to] : {std::pair{dir.file(), kept.file()}, std::pair{dir.wal(), kept.wal()}}) {
+    for (const auto& [from, to] : {std::pair{dir.file(), kept.file()}, std::pair{dir.wal(), kept.wal()},
+                                   std::pair{dir.acknowledged(), kept.acknowledged()}}) {
         if (!error && fs::exists(from)) fs::create_hard_link(from, to, error);
     }
     if (error) return base::internal(fmt::format("cannot keep the old store in {}: {}", kept.path, error.message()));
@@ -77,12 +79,13 @@ Status keep_replaced(const DataDir& dir) {
 
 // While the marker is there nobody opens the store: between the first and the last step the directory holds parts of
 // two.
-Status swap_in(const DataDir& dir, Unfinished& fresh) {
+Status swap_in(const DataDir& dir, Unfinished& fresh, Revision last) {
     const int marker = creat(dir.restoring().c_str(), 0600);
     if (marker < 0) return system_error("create " + dir.restoring());
     ::close(marker);
     TRY(sync_path(dir.path));
     TRY(remove_files(dir));
+    TRY(Acknowledged::make(dir.acknowledged(), last));
     TRY(fresh.finish(dir.file()));
     std::error_code error;
     fs::remove(dir.restoring(), error);
@@ -90,15 +93,12 @@ Status swap_in(const DataDir& dir, Unfinished& fresh) {
     return sync_path(dir.path);
 }
 
-}  // namespace
-
-Result<Checked> check_file(const std::string& path) {
-    auto file = TRY(LogFile::open_to_read(path));
+Result<Checked> check(LogFile& file) {
     Checked checked;
-    checked.format = TRY(file->database().number("PRAGMA user_version"));
-    TRY(file->quick_check());
+    checked.format = TRY(file.database().number("PRAGMA user_version"));
+    TRY(file.quick_check());
     std::set<Key> keys;
-    TRY(file->replay([&](Log::Change change) {
+    TRY(file.replay([&](Log::Change change) {
         ++checked.rows;
         if (change.deleted) {
             keys.erase(change.record->key);
@@ -108,18 +108,50 @@ Result<Checked> check_file(const std::string& path) {
         return RecordPtr();
     }));
     checked.objects = keys.size();
-    checked.revision = file->extent().last;
-    checked.floor = file->extent().floor;
+    checked.revision = file.extent().last;
+    checked.floor = file.extent().floor;
     return checked;
 }
 
+// The newest revision that the store in `dir` is known to have given, as far as anything there can be read.
+Revision newest_known(const DataDir& dir) {
+    Revision newest = 0;
+    if (const auto noted = Acknowledged::read(dir.acknowledged())) newest = *noted;
+    if (const auto file = LogFile::open_to_read(dir.file())) newest = std::max(newest, (*file)->extent().last);
+    return newest;
+}
+
+// Puts a copy of `from` in the place of what is in `dir`, which is kept. Under the lock.
+Result<Checked> install(const std::string& from, const DataDir& dir) {
+    Unfinished fresh(dir.unfinished());
+    std::error_code ignored;
+    fs::remove(fresh.path(), ignored);
+    Revision last = newest_known(dir);
+    {
+        auto source = TRY(LogFile::open_to_read(from));
+        last = std::max(last, source->extent().last) + kRestoreLeap;
+        TRY(copy_database(source->database(), fresh.path()));
+    }
+    TRY(LogFile::leap(fresh.path(), last));
+    Checked checked = TRY(check_file(fresh.path()));
+    if (fs::exists(dir.file()) && !fs::exists(dir.restoring())) TRY(keep_replaced(dir));
+    TRY(swap_in(dir, fresh, last));
+    return checked;
+}
+
+}  // namespace
+
+Result<Checked> check_file(const std::string& path) {
+    return check(*TRY(LogFile::open_to_read(path)));
+}
+
 Result<Checked> check_store(const std::string& data_dir) {
-    return check_file(DataDir{data_dir}.file());
+    return check(*TRY(LogFile::open_to_read(DataDir{data_dir})));
 }
 
 Result<Checked> back_up(const std::string& data_dir, const std::string& to) {
     if (fs::exists(to)) return base::conflict(fmt::format("{} exists already: name a new file for the backup", to));
-    auto source = TRY(LogFile::open_to_read(DataDir{data_dir}.file()));
+    auto source = TRY(LogFile::open_to_read(DataDir{data_dir}));
     Unfinished copy(to + ".unfinished");
     TRY(copy_database(source->database(), copy.path()));
     Checked checked = TRY(check_file(copy.path()));
@@ -136,18 +168,24 @@ Result<Checked> restore(const std::string& from, const std::string& data_dir, Re
         return base::conflict(
             fmt::format("{} holds a store already: --force replaces it and keeps the old one beside it", data_dir));
     }
-    Unfinished fresh(dir.unfinished());
-    std::error_code ignored;
-    fs::remove(fresh.path(), ignored);
-    {
-        auto source = TRY(LogFile::open_to_read(from));
-        TRY(copy_database(source->database(), fresh.path()));
+    return install(from, dir);
+}
+
+Result<Checked> repair(const std::string& data_dir, RepairOptions options) {
+    const DataDir dir{data_dir};
+    const auto left = TRY(check_file(dir.file()));
+    const auto lock = TRY(DirLock::take(dir));
+    const auto sound = check_store(data_dir);
+    if (sound)
+        return base::conflict(fmt::format("the store in {} has lost nothing: there is nothing to repair", data_dir));
+    if (!options.accept_loss) {
+        return base::conflict(
+            fmt::format("{}. What is left: {} objects, up to revision {}. --accept-loss goes on with them, keeps the "
+                        "files as they are "
+                        "beside it, and lets revisions go on far above all that were given",
+                        sound.error().message, left.objects, left.revision));
     }
-    TRY(LogFile::leap(fresh.path(), kRestoreLeap));
-    Checked checked = TRY(check_file(fresh.path()));
-    if (occupied && !fs::exists(dir.restoring())) TRY(keep_replaced(dir));
-    TRY(swap_in(dir, fresh));
-    return checked;
+    return install(dir.file(), dir);
 }
 
 }  // namespace berth::store

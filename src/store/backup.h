@@ -19,7 +19,7 @@ struct Checked {
 
 // Reads every page and every row of a store's file or a backup. Also while a server uses it; changes nothing.
 Result<Checked> check_file(const std::string& path);
-// The file of a data directory.
+// A data directory: the file, and that it holds all that was acknowledged.
 Result<Checked> check_store(const std::string& data_dir);
 
 // Copies a store, also one in use, into a new file that is whole or not there. Says what it holds.
@@ -28,9 +28,16 @@ Result<Checked> back_up(const std::string& data_dir, const std::string& to);
 struct RestoreOptions {
     bool force = false;  // replace the store that is there; it is kept in data_dir/replaced-N
 };
-// Puts a backup in place. Revisions go on kRestoreLeap above the backup's, so that none is given twice although the
-// ones after the backup are forgotten; every watch has to begin anew.
+// Puts a backup in place. Revisions go on kRestoreLeap above the backup's and above all that is known to have been
+// given here, so that none is given twice although some are forgotten; every watch has to begin anew.
 Result<Checked> restore(const std::string& from, const std::string& data_dir, RestoreOptions);
+
+struct RepairOptions {
+    bool accept_loss = false;
+};
+// Goes on with what is left of a store that has lost acknowledged writes, as if it had been restored from itself.
+// Without accept_loss an Error says what would be lost. A file that is damaged inside needs a backup.
+Result<Checked> repair(const std::string& data_dir, RepairOptions);
 inline constexpr Revision kRestoreLeap = 1'000'000'000;
 
 }  // namespace berth::store

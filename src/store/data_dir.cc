@@ -43,14 +43,31 @@ Result<std::unique_ptr<DirLock>> DirLock::take(const DataDir& dir) {
         return base::conflict(fmt::format("the store in {} is in use by {}: stop it first, or use another --data-dir",
                                           dir.path, holder(fd)));
     }
-    // Only for the message above; the lock itself is the kernel's.
+    // Only for the message above, so a full disk does not matter; the lock itself is the kernel's.
     const std::string pid = std::to_string(getpid());
-    if (ftruncate(fd, 0) != 0 || pwrite(fd, pid.data(), pid.size(), 0) < 0) return system_error("write " + dir.lock());
+    if (ftruncate(fd, 0) == 0) (void)!pwrite(fd, pid.data(), pid.size(), 0);
     return lock;
 }
 
 DirLock::~DirLock() {
     close(fd_);
+}
+
+Status InPlace::remember(const std::string& path) {
+    struct stat info = {};
+    if (stat(path.c_str(), &info) != 0) return system_error("stat " + path);
+    files_.push_back({path, info.st_dev, info.st_ino});
+    return {};
+}
+
+Status InPlace::check() const {
+    for (const File& file : files_) {
+        struct stat info = {};
+        const bool same =
+            stat(file.path.c_str(), &info) == 0 && info.st_dev == file.device && info.st_ino == file.number;
+        if (!same) return base::internal(fmt::format("{} was removed or replaced while it was in use", file.path));
+    }
+    return {};
 }
 
 Status sync_path(const std::string& path) {

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -16,6 +18,7 @@ struct DataDir {
     // A new file in the making; becomes file() by rename when it is whole.
     std::string unfinished() const { return path + "/store.db.new"; }
     std::string lock() const { return path + "/store.lock"; }
+    std::string acknowledged() const { return path + "/store.acknowledged"; }
     // There while a restore swaps files.
     std::string restoring() const { return path + "/store.restoring"; }
 };
@@ -32,6 +35,23 @@ public:
 private:
     explicit DirLock(int fd) : fd_(fd) {}
     int fd_;
+};
+
+// Files as they were when they were opened. Whoever writes into a file that has lost its name, or whose name leads to
+// another, writes for nobody.
+class InPlace {
+public:
+    Status remember(const std::string& path);
+    // An Error that names the first one that was removed or replaced.
+    Status check() const;
+
+private:
+    struct File {
+        std::string path;
+        uint64_t device = 0;
+        uint64_t number = 0;
+    };
+    std::vector<File> files_;
 };
 
 // What POSIX needs so that names and contents survive a power cut.

@@ -40,6 +40,11 @@ public:
         fail_at_ = operation;
         fault_ = fault;
     }
+    // The same, and all after it.
+    void fail_from(int64_t operation, Fault fault) {
+        fail_at(operation, fault);
+        for_good_ = true;
+    }
     int64_t operations() const {
         const std::lock_guard lock(mutex_);
         return operations_;
@@ -89,7 +94,9 @@ private:
 
     Fault next() {
         if (before_) before_();
-        return ++operations_ == fail_at_ ? fault_ : Fault::None;
+        ++operations_;
+        const bool fails = operations_ == fail_at_ || (for_good_ && operations_ > fail_at_);
+        return fails ? fault_ : Fault::None;
     }
 
     Disk* disk_of(const char* path) {
@@ -166,6 +173,7 @@ private:
     std::map<std::string, std::unique_ptr<Disk>> disks_;
     int64_t operations_ = 0;
     int64_t fail_at_ = 0;
+    bool for_good_ = false;
     Fault fault_ = Fault::Error;
     std::function<void()> before_;
 };

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "store/log_row.h"
+#include "store/wal_scan.h"
 
 namespace berth::store {
 namespace {
@@ -30,6 +31,7 @@ Status make_file(const DataDir& dir, const std::string& vfs) {
         TRY(make_tables(database));
     }
     TRY(sync_path(dir.unfinished()));
+    TRY(Acknowledged::make(dir.acknowledged(), 0));
     return rename_durably(dir.unfinished(), dir.file());
 }
 
@@ -45,6 +47,9 @@ Status make_if_new(const DataDir& dir, const std::string& vfs) {
     }
     if (fs::exists(dir.wal()) && fs::file_size(dir.wal()) > 0) {
         return base::invalid(fmt::format("it is missing, but its write-ahead log {} is there", dir.wal()));
+    }
+    if (const auto known = Acknowledged::read(dir.acknowledged()); known && *known > 0) {
+        return base::invalid(fmt::format("it is missing, but revision {} was acknowledged", *known));
     }
     return make_file(dir, vfs);
 }
@@ -93,19 +98,61 @@ Error LogFile::damaged(const Error& cause) const {
 
 Result<std::unique_ptr<LogFile>> LogFile::open(const DataDir& dir, const FileTuning& tuning) {
     std::unique_ptr<LogFile> file(new LogFile(dir.file(), tuning));
-    const auto opened = [&]() -> Status {
-        TRY(make_if_new(dir, tuning.vfs));
-        file->database_ = TRY(Database::open(dir.file(), Database::Mode::Write, tuning.vfs));
-        TRY(recognise(file->database_, dir.file()));
+    if (auto opened = file->open_in(dir); !opened) return file->damaged(opened.error());
+    return file;
+}
+
+Status LogFile::open_in(const DataDir& dir) {
+    TRY(make_if_new(dir, tuning_.vfs));
+    auto acknowledged = Acknowledged::open(dir.acknowledged(), tuning_.vfs);
+    TRY(open_database(dir));
+    TRY(expect_all(dir, acknowledged ? Result<Revision>((*acknowledged)->revision()) : acknowledged.error()));
+    if (acknowledged) acknowledged_ = std::move(*acknowledged);
+    auto ready = get_ready(dir);
+    if (ready) return {};
+    if (ready.error().reason == Reason::Invalid) return ready;
+    // It was read, and that is something: on a full disk, reads are served.
+    read_only_ = ready.error();
+    static_cast<void>(database_.execute("ROLLBACK"));
+    return {};
+}
+
+Status LogFile::open_database(const DataDir& dir) {
+    const auto attempt = [&](const char* mode) -> Status {
+        database_ = TRY(Database::open(dir.file(), Database::Mode::Write, tuning_.vfs));
+        checkpoint_on_close(false);
+        TRY(recognise(database_, dir.file()));
+        TRY(database_.execute(mode));
         TRY(
-            file->database_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
-                                    "PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -4096"));
-        TRY(fill_wal(dir.wal(), tuning.wal_bytes));
-        TRY(upgrade(file->database_));
-        TRY(file->load_state());
-        return file->prepare_writes();
-    }();
-    if (!opened) return file->damaged(opened.error());
+            database_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
+                              "PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -4096"));
+        return load_state();
+    };
+    auto opened = attempt("");
+    if (opened || opened.error().reason != Reason::InternalError) return opened;
+    // A full disk has no room for what SQLite shares with other processes; alone it needs none.
+    if (attempt("PRAGMA locking_mode = EXCLUSIVE")) read_only_ = opened.error();
+    return read_only_ ? Status() : opened;
+}
+
+// What is only needed for writing.
+Status LogFile::get_ready(const DataDir& dir) {
+    if (read_only_) return *read_only_;
+    TRY(fill_wal(dir.wal(), tuning_.wal_bytes));
+    if (!acknowledged_) {
+        TRY(Acknowledged::make(dir.acknowledged(), extent_.last));
+        acknowledged_ = TRY(Acknowledged::open(dir.acknowledged(), tuning_.vfs));
+    }
+    TRY(upgrade(database_));
+    TRY(load_state());
+    return prepare_writes(dir);
+}
+
+Result<std::unique_ptr<LogFile>> LogFile::open_to_read(const DataDir& dir) {
+    // Before the file, which may grow meanwhile.
+    const auto acknowledged = Acknowledged::read(dir.acknowledged());
+    auto file = TRY(open_to_read(dir.file()));
+    TRY(file->expect_all(dir, acknowledged));
     return file;
 }
 
@@ -123,22 +170,20 @@ Result<std::unique_ptr<LogFile>> LogFile::open_to_read(const std::string& path) 
     return file;
 }
 
-Status LogFile::leap(const std::string& path, Revision by) {
+Status LogFile::leap(const std::string& path, Revision last) {
     LogFile file(path, {});
     file.database_ = TRY(Database::open(path, Database::Mode::Write));
     TRY(upgrade(file.database_));
     TRY(file.load_state());
     file.save_ = TRY(file.database_.prepare(kSave));
-    file.extent_.last += by;
-    file.extent_.floor = file.extent_.last;
+    file.extent_ = {last, last};
     return file.save_state();
 }
 
 Status LogFile::load_state() {
-    const int64_t format = TRY(database_.number("PRAGMA user_version"));
-    tallied_ = format >= 2;
-    auto state = TRY(database_.prepare(!tallied_ ? "SELECT last, floor, 0, 0 FROM state"
-                                                 : "SELECT last, floor, rows, sum FROM state"));
+    format_ = TRY(database_.number("PRAGMA user_version"));
+    auto state = TRY(database_.prepare(!tallied(format_) ? "SELECT last, floor, 0, 0 FROM state"
+                                                         : "SELECT last, floor, rows, sum FROM state"));
     if (!TRY(state.step())) return base::invalid("its state row is missing");
     extent_ = {static_cast<Revision>(state.integer(1)), static_cast<Revision>(state.integer(0))};
     tally_.rows = state.integer(2);
@@ -146,7 +191,29 @@ Status LogFile::load_state() {
     return {};
 }
 
-Status LogFile::prepare_writes() {
+Status LogFile::expect_all(const DataDir& dir, const Result<Revision>& acknowledged) const {
+    if (acknowledged && *acknowledged <= extent_.last) return {};
+    const WalScan wal = scan_wal(dir.wal());
+    std::string cause;
+    if (acknowledged) {
+        cause = fmt::format("revision {} was acknowledged and it ends with {}; {}", *acknowledged, extent_.last,
+                            wal.describe(dir.wal()));
+    } else if (acknowledged.error().reason != Reason::NotFound || notes_acknowledged(format_)) {
+        cause = fmt::format("{}; it ends with revision {}, and nobody knows whether that was the last",
+                            acknowledged.error().message, extent_.last);
+    } else if (wal.ends_behind > 0) {
+        cause = wal.describe(dir.wal());
+    } else {
+        return {};
+    }
+    return base::conflict(
+        fmt::format("the store {} has lost acknowledged writes, or may have: {}. Nothing was changed. Put its files "
+                    "back as they were, "
+                    "or a backup with 'berth store restore --force'; 'berth store repair' goes on with what is left",
+                    path_, cause));
+}
+
+Status LogFile::prepare_writes(const DataDir& dir) {
     begin_ = TRY(database_.prepare("BEGIN IMMEDIATE"));
     commit_ = TRY(database_.prepare("COMMIT"));
     insert_ = TRY(database_.prepare("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?)"));
@@ -162,6 +229,7 @@ Status LogFile::prepare_writes() {
         },
         this);
     sqlite3_file_control(database_.handle(), nullptr, SQLITE_FCNTL_JOURNAL_POINTER, &wal_);
+    for (const auto& path : {dir.file(), dir.wal(), dir.acknowledged()}) TRY(in_place_.remember(path));
     return sync();  // the first one also makes the file's name safe
 }
 
@@ -192,7 +260,7 @@ Status LogFile::replay(const Log::Replay& visit) {
             found.add(rows.integer(7));
             visit(change_of(row));
         }
-        if (tallied_ && found != tally_) {
+        if (tallied(format_) && found != tally_) {
             return base::invalid(
                 fmt::format("it should have {} rows and has {}, or its sum differs", tally_.rows, found.rows));
         }
@@ -252,6 +320,15 @@ Status LogFile::sync() {
     return {};
 }
 
+Status LogFile::acknowledge(Revision up_to) {
+    TRY(in_place_.check());
+    return acknowledged_->write(up_to);
+}
+
+Status LogFile::sync_acknowledged() {
+    return acknowledged_->sync();
+}
+
 Status LogFile::forget(std::span<const int64_t> ids, Revision floor) {
     TRY(begin_.run());
     for (const int64_t id : ids) {
@@ -275,8 +352,8 @@ Status LogFile::checkpoint(bool others_wait) {
     return {};
 }
 
-void LogFile::abandon() {
-    sqlite3_db_config(database_.handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+void LogFile::checkpoint_on_close(bool wanted) {
+    sqlite3_db_config(database_.handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, wanted ? 0 : 1, nullptr);
 }
 
 }  // namespace berth::store

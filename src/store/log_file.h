@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "store/acknowledged.h"
 #include "store/data_dir.h"
 #include "store/log.h"
 #include "store/log_format.h"
@@ -27,15 +29,20 @@ struct FileTuning {
 // function the file must not be written any more: abandon() it.
 class LogFile {
 public:
-    // Makes, recognises, upgrades. Errors say which file and what to do about it.
+    // Makes, recognises, upgrades. Errors say which file and what to do about it. Refuses a store that ends before what
+    // was acknowledged.
     static Result<std::unique_ptr<LogFile>> open(const DataDir&, const FileTuning&);
-    // For looking only, whatever the format; also a backup, also while a server writes.
+    // For looking only, whatever the format; also while a server writes.
+    static Result<std::unique_ptr<LogFile>> open_to_read(const DataDir&);
+    // One file alone: a backup, or a store of which some is lost.
     static Result<std::unique_ptr<LogFile>> open_to_read(const std::string& path);
 
-    // Lets revisions go on `by` above the last one, and the history begin there.
-    static Status leap(const std::string& path, Revision by);
+    // Lets revisions go on after `last`, and the history begin there.
+    static Status leap(const std::string& path, Revision last);
 
     Log::Extent extent() const { return extent_; }
+    // Why it can only be read, if so: the disk is full, say.
+    const std::optional<Error>& read_only() const { return read_only_; }
     Database& database() { return database_; }
 
     // SQLite's own look at every page.
@@ -48,17 +55,26 @@ public:
     Status commit();
     // Makes safe what was committed before the call. The only function that another thread may call meanwhile.
     Status sync();
+    // To be called when what ends with this revision is safe, before anybody is told: notes it outside SQLite's files,
+    // and refuses when they are no longer where they were. The note is safe once sync_acknowledged() has returned.
+    Status acknowledge(Revision);
+    Status sync_acknowledged();
     // Deletes superseded rows; the history then begins at `floor`.
     Status forget(std::span<const int64_t> ids, Revision floor);
     // Moves SQLite's write-ahead log into the file when it has grown enough; while others wait, only when it is large.
     Status checkpoint(bool others_wait);
-    // Closing will write nothing.
-    void abandon();
+    // Whether closing moves SQLite's write-ahead log into the file: not before all was read, nor after an error.
+    void checkpoint_on_close(bool);
 
 private:
     LogFile(std::string path, FileTuning tuning) : path_(std::move(path)), tuning_(std::move(tuning)) {}
+    Status open_in(const DataDir&);
+    Status open_database(const DataDir&);
     Status load_state();
-    Status prepare_writes();
+    // Refuses when the file ends before what was acknowledged, or when nobody knows what was.
+    Status expect_all(const DataDir&, const Result<Revision>& acknowledged) const;
+    Status get_ready(const DataDir&);
+    Status prepare_writes(const DataDir&);
     Status insert(const Event&);
     Status save_state();
     // The sentence for an operator whose file is damaged; other errors as they are.
@@ -69,7 +85,10 @@ private:
     Database database_;
     Log::Extent extent_;
     Tally tally_;
-    bool tallied_ = true;  // format 1 was not
+    int64_t format_ = 0;
+    std::unique_ptr<Acknowledged> acknowledged_;
+    InPlace in_place_;
+    std::optional<Error> read_only_;
     Statement begin_;
     Statement commit_;
     Statement insert_;

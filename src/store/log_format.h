@@ -15,7 +15,15 @@
 // SQLite's application_id says that it is a store, user_version which format.
 namespace berth::store {
 
-inline constexpr int64_t kFormat = 2;
+inline constexpr int64_t kFormat = 3;
+
+// Which formats have `rows` and `sum`, and which say in a file beside them what was acknowledged.
+constexpr bool tallied(int64_t format) {
+    return format >= 2;
+}
+constexpr bool notes_acknowledged(int64_t format) {
+    return format >= 3;
+}
 
 // Makes the tables in an empty database.
 Status make_tables(Database&);

@@ -26,6 +26,9 @@ constexpr size_t kPiece = 64;
 // not for few, which are also made safe without the other thread.
 constexpr size_t kWorthWaiting = 8;
 constexpr auto kLongestGathering = std::chrono::milliseconds(2);
+// What is noted about acknowledgements outlives the process at once, and a power cut after this long: an fsync for each
+// would double what a write waits for.
+constexpr auto kLongestUnsynced = std::chrono::milliseconds(50);
 
 // Does one thing at a time on a thread of its own: LogFile::sync().
 class Syncer {
@@ -99,6 +102,8 @@ private:
     Status add(const std::vector<EntryPtr>&);
     Status land(Batch& landed);
     Status commit(Batch& landed);
+    Status acknowledge(const Batch& landed);
+    Status sync_acknowledged();
     Status tidy(bool idle);
     Status compact();
 
@@ -107,10 +112,11 @@ private:
     Garbage garbage_;
     Sink* sink_ = nullptr;
     std::unique_ptr<Syncer> syncer_;
-    Batch open_;                      // in the transaction
-    Batch flying_;                    // committed, and not yet safe
-    size_t last_size_ = 0;            // of the batch before
-    Clock::time_point committed_at_;  // the batch before
+    Batch open_;                                       // in the transaction
+    Batch flying_;                                     // committed, and not yet safe
+    size_t last_size_ = 0;                             // of the batch before
+    Clock::time_point committed_at_;                   // the batch before
+    std::optional<Clock::time_point> unsynced_since_;  // the note of what was acknowledged
 
     std::mutex mutex_;
     std::condition_variable wake_;
@@ -139,6 +145,8 @@ Status SqliteLog::replay(const Replay& visit) {
 
 void SqliteLog::start(Sink& sink) {
     sink_ = &sink;
+    if (file_->read_only()) return sink.failed(*file_->read_only());
+    file_->checkpoint_on_close(true);
     thread_ = base::named_thread("log", [this] { run(); });
 }
 
@@ -176,13 +184,13 @@ void SqliteLog::run() {
     const Status done = work();
     syncer_.reset();
     if (done) return;
-    file_->abandon();
+    file_->checkpoint_on_close(false);
     sink_->failed(done.error());
 }
 
 Status SqliteLog::work() {
     for (Next next = wait(); next != Next::End; next = wait()) TRY(turn(next));
-    return {};
+    return unsynced_since_ ? sync_acknowledged() : Status();
 }
 
 // What is in the transaction waits for those before it, and under load a little for company.
@@ -205,7 +213,12 @@ SqliteLog::Next SqliteLog::wait() {
         return Next::Work;
     }
     wanted_ = 1;
-    wake_.wait(lock, [&] { return !queue_.empty() || closing_ || garbage_.too_much(); });
+    const auto something = [&] { return !queue_.empty() || closing_ || garbage_.too_much(); };
+    if (unsynced_since_) {
+        wake_.wait_until(lock, *unsynced_since_ + kLongestUnsynced, something);
+    } else {
+        wake_.wait(lock, something);
+    }
     if (!queue_.empty()) return Next::Work;
     return closing_ ? Next::End : Next::Idle;
 }
@@ -215,7 +228,8 @@ Status SqliteLog::turn(Next next) {
     Batch landed;
     TRY(land(landed));
     if (commit_is_due(Clock::now())) TRY(commit(landed));
-    if (landed.entries > 0) sink_->durable(landed.last);
+    if (landed.entries > 0) TRY(acknowledge(landed));
+    if (unsynced_since_ && Clock::now() >= *unsynced_since_ + kLongestUnsynced) TRY(sync_acknowledged());
     return tidy(next == Next::Idle);
 }
 
@@ -267,9 +281,21 @@ Status SqliteLog::commit(Batch& landed) {
     return {};
 }
 
+Status SqliteLog::acknowledge(const Batch& landed) {
+    TRY(file_->acknowledge(landed.last));
+    if (!unsynced_since_) unsynced_since_ = Clock::now();
+    sink_->durable(landed.last);
+    return {};
+}
+
+Status SqliteLog::sync_acknowledged() {
+    unsynced_since_.reset();
+    return file_->sync_acknowledged();
+}
+
 Status SqliteLog::tidy(bool idle) {
     if (open_.entries > 0) return {};
-    if (idle || garbage_.far_too_much()) TRY(compact());
+    if ((idle && garbage_.too_much()) || garbage_.far_too_much()) TRY(compact());
     return file_->checkpoint(flying_.entries > 0);
 }
 

@@ -213,6 +213,7 @@ TEST(SqliteLog, NoFlippedByteGoesUnnoticed) {
         const size_t at = random.below(round % 3 == 0 ? 12'288 : whole.size());
         flipped[at] = static_cast<char>(flipped[at] ^ (1 + random.below(255)));
         std::ofstream(copy.path() + "/store.db", std::ios::binary) << flipped;
+        fs::copy_file(dir.path() + "/store.acknowledged", copy.path() + "/store.acknowledged");
         auto log = sqlite_log({.data_dir = copy.path(), .tuning = tuning});
         if (!log) {
             ++refused;
@@ -235,13 +236,14 @@ TEST(SqliteLog, ANewerFormatIsRefusedAndAnOlderOneUpgraded) {
         for (int i = 0; i < 10; ++i) ASSERT_TRUE(store->commit(create(pod("p" + std::to_string(i)), "text")));
         ASSERT_TRUE(store->commit(remove(pod("p9"))));
     }
-    run_sql(dir.path(), "PRAGMA user_version = 3");
+    run_sql(dir.path(), "PRAGMA user_version = 4");
     auto newer = try_open(dir.path());
     ASSERT_FALSE(newer);
     EXPECT_NE(newer.error().message.find("written by a newer Berth"), std::string::npos) << newer.error().message;
 
     run_sql(dir.path(),
             "ALTER TABLE state DROP COLUMN rows; ALTER TABLE state DROP COLUMN sum; PRAGMA user_version = 1");
+    fs::remove(dir.path() + "/store.acknowledged");
     EXPECT_EQ(check_store(dir.path())->objects, 9u) << "looking does not need an upgrade";
     {
         auto store = open(dir.path());
@@ -249,7 +251,7 @@ TEST(SqliteLog, ANewerFormatIsRefusedAndAnOlderOneUpgraded) {
         EXPECT_EQ(store->revision(), 11u);
         ASSERT_TRUE(store->commit(create(pod("p10"), "text")));
     }
-    EXPECT_EQ(ask_sql(dir.path(), "PRAGMA user_version"), 2);
+    EXPECT_EQ(ask_sql(dir.path(), "PRAGMA user_version"), 3);
     EXPECT_EQ(ask_sql(dir.path(), "SELECT rows FROM state"), 12);
     EXPECT_EQ(open(dir.path())->recovered().objects, 10u);
 }

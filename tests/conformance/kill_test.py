@@ -196,8 +196,8 @@ def one_round(server, round_number, known, watchers, dice):
 
 
 def main():
-    signal.alarm(600)
     berth, rounds = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 10
+    signal.alarm(600 + 5 * rounds)
     seed = int(os.environ.get("SEED", random.randrange(1 << 30)))
     print("seed", seed, flush=True)
     dice = random.Random(seed)
