@@ -75,6 +75,13 @@ std::optional<base::Time> last_seen(const Json& event) {
     return out;
 }
 
+bool unseen_since(base::Time then, const store::Record& record) {
+    const auto event = stored_object(record);
+    if (!event) return false;
+    const auto seen = last_seen(*event);
+    return !seen || *seen <= then;
+}
+
 }  // namespace
 
 Status make_first_objects(Desk& desk, const BootstrapFacts& facts) {
@@ -99,15 +106,15 @@ void expire_events(Desk& desk) {
     auto page = desk.store.list({"events"});
     if (!page) return;
     const auto before = desk.clock.wall() + -kEventLife;
-    for (const auto& record : page->records) {
-        auto event = stored_object(*record);
-        if (!event) continue;
-        const auto seen = last_seen(*event);
-        if (seen && *seen > before) continue;
+    auto& events = page->records;
+    std::sort(events.begin(), events.end(), [](const auto& a, const auto& b) { return a->revision < b->revision; });
+    const size_t too_many = events.size() - std::min(events.size(), kMostEvents);
+    for (size_t i = 0; i < events.size(); ++i) {
+        if (i >= too_many && !unseen_since(before, *events[i])) continue;
         store::Write write;
         write.op = store::Op::Delete;
-        write.key = record->key;
-        write.if_revision = record->revision;
+        write.key = events[i]->key;
+        write.if_revision = events[i]->revision;
         desk.store.submit({{std::move(write)}}, [](const Result<store::Commit>&) {});
     }
 }

@@ -13,7 +13,8 @@ struct BootstrapFacts {
 // API server. Waits until they are durable.
 Status make_first_objects(Desk& desk, const BootstrapFacts& facts);
 
-// Events live for an hour after they were last seen.
+// Events live for an hour after they were last seen, and only so many of them: the ones written longest ago go first.
+inline constexpr size_t kMostEvents = 20'000;
 void expire_events(Desk& desk);
 
 }  // namespace berth::api

@@ -205,7 +205,7 @@ Result<sched::Configuration> scheduler_configuration(const UpOptions& options) {
 }  // namespace
 
 Result<std::vector<std::unique_ptr<Component>>> start_components(Server& server, const UpOptions& options) {
-    TRY(create_nodes(server, options));
+    if (!server.store().failure()) TRY(create_nodes(server, options));
     std::vector<std::unique_ptr<Component>> out;
     const base::Clock& clock = server.desk().clock;
     if (!options.no_scheduler) {

@@ -1,6 +1,7 @@
 #include "app/server.h"
 
 #include <fmt/format.h>
+#include <jemalloc/jemalloc.h>
 #include <unistd.h>
 
 #include "api/authn.h"
@@ -13,6 +14,8 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "store/sqlite_log.h"
+
+#pragma weak mallctl
 
 namespace berth::app {
 namespace {
@@ -44,6 +47,13 @@ Status write_kubeconfigs(const std::string& directory, const std::string& url, c
         api::kubeconfig_text(url, ca, {"berth-scheduler", pki.scheduler.certificate_pem, pki.scheduler.key_pem}, ""));
 }
 
+// What nobody uses goes back to the system ten seconds after it was freed, but only while the allocator is called: this
+// is for quiet times.
+void give_back_memory() {
+    if (mallctl == nullptr) return;  // sanitizers bring their own allocator
+    static_cast<void>(mallctl(fmt::format("arena.{}.decay", MALLCTL_ARENAS_ALL).c_str(), nullptr, nullptr, nullptr, 0));
+}
+
 }  // namespace
 
 Status Server::open_store(const ServerOptions& options) {
@@ -58,6 +68,8 @@ Status Server::open_store(const ServerOptions& options) {
         base::log_info("Opened the store",
                        {{"dir", options.data_dir}, {"objects", found.objects}, {"revision", found.revision}});
     }
+    // E.g. on a full disk: what is there is served.
+    if (const auto failure = store_->failure()) base::log_error("Every write is refused", {{"error", *failure}});
     guard_ = std::make_unique<BindGuard>(*store_);
     store_->set_guard(guard_.get());
     return {};
@@ -90,10 +102,13 @@ Status Server::open_door(const ServerOptions& options) {
     front_->set_wake([server = http_.get()] { server->wake(); });
     const uint16_t port = TRY(http_->start());
     ca_certificate_ = pki.ca_pem;
-    TRY(api::make_first_objects(*desk_, {port, pki.ca_pem}));
+    if (!store_->failure()) TRY(api::make_first_objects(*desk_, {port, pki.ca_pem}));
     url_ = fmt::format("{}://{}:{}", options.plain_http ? "http" : "https", url_host(address.host), port);
     kubeconfig_ = options.data_dir + "/kubeconfig";
-    return write_kubeconfigs(options.data_dir, url_, pki, !options.plain_http);
+    auto written = write_kubeconfigs(options.data_dir, url_, pki, !options.plain_http);
+    if (written || !store_->failure()) return written;
+    base::log_warning("The kubeconfigs stay as they were", {{"error", written.error()}});
+    return {};
 }
 
 Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
@@ -123,10 +138,13 @@ Server::~Server() {
 }
 
 void Server::tick() {
+    give_back_memory();
     const auto now = desk_->clock.now();
-    if (now - last_expiry_ < std::chrono::minutes(1)) return;
+    const bool flooded = store_->count("events") > api::kMostEvents + api::kMostEvents / 10;
+    if (!flooded && now - last_expiry_ < std::chrono::minutes(1)) return;
     last_expiry_ = now;
     api::expire_events(*desk_);
+    store_->forget_aged();
 }
 
 }  // namespace berth::app

@@ -1,8 +1,8 @@
 #include "cli/core_bench.h"
 
 #include <fmt/format.h>
+#include <jemalloc/jemalloc.h>
 #include <malloc.h>
-#include <mimalloc.h>
 
 #include <ctime>
 #include <map>
@@ -12,8 +12,7 @@
 #include "sched/fast/decider.h"
 #include "sched/preempt.h"
 
-#pragma weak mi_heap_visit_blocks
-#pragma weak mi_heap_get_default
+#pragma weak mallctl
 
 namespace berth::cli {
 namespace {
@@ -21,21 +20,19 @@ namespace {
 using base::system_clock;
 using ledger::Ledger;
 
-// What this thread has taken and not given back. The program has mimalloc; tests and sanitizers have another allocator.
+// What this thread has taken and not given back. The program has jemalloc; tests and sanitizers have another allocator.
 size_t heap_bytes() {
-    if (mi_heap_visit_blocks == nullptr) {
+    if (mallctl == nullptr) {
         const auto info = mallinfo2();
         return info.uordblks + info.hblkhd;
     }
-    size_t bytes = 0;
-    mi_heap_visit_blocks(
-        mi_heap_get_default(), false,
-        [](const mi_heap_t*, const mi_heap_area_t* area, void*, size_t, void* sum) {
-            *static_cast<size_t*>(sum) += area->used * area->block_size;
-            return true;
-        },
-        &bytes);
-    return bytes;
+    const auto reading = [](const char* name) {
+        uint64_t bytes = 0;
+        size_t size = sizeof bytes;
+        CHECK(mallctl(name, &bytes, &size, nullptr, 0) == 0);
+        return bytes;
+    };
+    return reading("thread.allocated") - reading("thread.deallocated");
 }
 
 double cpu_seconds() {

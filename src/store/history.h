@@ -20,6 +20,8 @@ public:
     // The newest revision of which an event was dropped: a cursor before it has lost something.
     Revision floor() const { return floor_; }
     size_t size() const { return items_.size(); }
+    // When the oldest came; only while there is one.
+    base::Instant oldest() const { return items_.front().at; }
     // What is held in memory only because of this history.
     size_t bytes() const { return bytes_; }
     const EventPtr& operator[](size_t index) const { return items_[index].event; }

@@ -145,15 +145,28 @@ void Store::trim(base::Instant now) {
         kind->history().trim(options_.history, now);
         total += kind->history().bytes();
     }
-    while (total > options_.history.max_bytes) {
-        const auto most = std::max_element(tables_.begin(), tables_.end(), [](const auto& a, const auto& b) {
-            return a.second->history().bytes() < b.second->history().bytes();
-        });
-        History& history = most->second->history();
-        const size_t before = history.bytes();
-        history.drop_oldest();
-        total -= before - history.bytes();
-    }
+    // Of what is older than `age`, until no more than `limit` is left of all.
+    const auto shed = [&](size_t limit, base::Duration age) {
+        while (total > limit) {
+            History* most = nullptr;
+            for (const auto& [name, kind] : tables_) {
+                History& history = kind->history();
+                if (history.size() == 0 || now - history.oldest() < age) continue;
+                if (most == nullptr || history.bytes() > most->bytes()) most = &history;
+            }
+            if (most == nullptr) return;
+            const size_t before = most->bytes();
+            most->drop_oldest();
+            total -= before - most->bytes();
+        }
+    };
+    shed(options_.history.aged_bytes, options_.history.keep_age);
+    shed(options_.history.max_bytes, base::Duration::zero());
+}
+
+void Store::forget_aged() {
+    std::lock_guard lock(mutex_);
+    trim(options_.clock->now());
 }
 
 }  // namespace berth::store

@@ -23,11 +23,13 @@
 namespace berth::store {
 
 // How much of the past is kept in memory, for watches that resume and lists at an older revision. An event is dropped
-// when `keep_events` newer ones of its kind exist and it is older than `keep_age`; and whenever all histories together
-// hold more than `max_bytes` (the kind that holds most loses first).
+// when `keep_events` newer ones of its kind exist and it is older than `keep_age`; when it is older than that and all
+// histories together hold more than `aged_bytes`; and whenever they hold more than `max_bytes`. The kind that holds
+// most loses first.
 struct HistoryLimits {
     size_t keep_events = 10'000;
     base::Duration keep_age = std::chrono::minutes(5);
+    size_t aged_bytes = 32 << 20;
     size_t max_bytes = 128 << 20;
 };
 
@@ -103,6 +105,8 @@ public:
     size_t count(const std::string& kind) const;
     // The kinds that have objects.
     std::vector<std::string> kinds() const;
+    // Drops what has aged; also done with every write, so this is for quiet times.
+    void forget_aged();
     // Why writes are refused for good, if they are.
     std::optional<Error> failure() const;
 

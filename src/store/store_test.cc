@@ -1,7 +1,9 @@
 #include "store/store.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
+#include "store/history.h"
 #include "store/scripted_log.h"
 #include "store/test_store.h"
 
@@ -224,6 +226,43 @@ TEST(Store, TheGuardJudgesInCommitOrderAndHearsOfRollback) {
     hand.sync(1);
     hand.fail(base::internal("gone"));
     EXPECT_EQ(guard.back_to, 1u);
+}
+
+TEST(Store, WhatHasAgedIsBoundedMoreTightly) {
+    base::ManualClock clock;
+    const HistoryLimits limits{.keep_events = 1000, .keep_age = std::chrono::minutes(5), .aged_bytes = 20'000};
+    auto store = *Store::open(memory_log(), {.history = limits, .clock = &clock});
+    ASSERT_TRUE(store->commit(create(pod("a"), "")));
+    for (int i = 0; i < 100; ++i)
+        ASSERT_TRUE(store->commit(update(pod("a"), std::to_string(i) + std::string(1000, 'x'))));
+    clock.advance(std::chrono::minutes(4));
+    store->forget_aged();
+    EXPECT_TRUE(store->watch({"pods"}, 1));
+    clock.advance(std::chrono::minutes(2));
+    store->forget_aged();
+    EXPECT_EQ(store->watch({"pods"}, 80).error().reason, Reason::Expired);
+    EXPECT_EQ((*store->watch({"pods"}, 95))->poll(10)->size(), 6u);
+}
+
+// What a history says it holds is what the allocator gave for it; some more is rounded up.
+TEST(History, CountsWhatItHolds) {
+    const auto used = [] { return mallinfo2().uordblks; };
+    const size_t before = used();
+    if (before == 0) GTEST_SKIP() << "a sanitizer's allocator does not say";
+    History history(0);
+    RecordPtr last;
+    for (Revision i = 1; i <= 2000; ++i) {
+        auto record = std::make_shared<Record>();
+        record->key = {"pods", "default", "workload-5d8f7c9b64-abcde"};
+        record->uid = "0b1c2d3e-4f50-4a6b-8c7d-9e0f1a2b3c4d";
+        record->bytes = std::make_shared<const std::string>(1500, 'x');
+        record->revision = i;
+        const auto type = last ? Event::Type::Modified : Event::Type::Added;
+        history.push(std::make_shared<Event>(Event{type, record, last}), {});
+        last = record;
+    }
+    const auto held = static_cast<double>(used() - before);
+    EXPECT_NEAR(static_cast<double>(history.bytes()), held, held / 10);
 }
 
 TEST(Store, RecoversObjectsRevisionAndHistory) {
