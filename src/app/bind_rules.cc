@@ -24,6 +24,19 @@ Status judge(const sched::Ask& ask, const std::string& node, const ledger::Ledge
         fmt::format("node \"{}\" has no room for it: {}", node, fmt::join(strikes.why(row)->reasons, ", ")));
 }
 
+// What the reservation itself demands.
+Status judge_charge(const ledger::Charge& charge, bool joint, const ledger::Ledger& ledger) {
+    const auto& entry = ledger.reservation(charge.reservation);
+    const std::string& name = entry.object->meta.name;
+    if (joint && entry.policy != model::AllocatePolicy::Default) {
+        return base::conflict(fmt::format("reservation \"{}\" is not drawn from together with others", name));
+    }
+    const auto short_of = sched::withheld_by(charge.reservation, charge.amount, ledger);
+    if (short_of.empty()) return {};
+    return base::conflict(fmt::format("reservation \"{}\" is Restricted and has too little {} left for it", name,
+                                      model::resource_name(short_of.front())));
+}
+
 sched::Ask plain_ask(const model::Pod& pod) {
     sched::Ask ask;
     ask.spec = pod.spec.get();
@@ -71,15 +84,11 @@ Status BindRules::judge_links(const sched::Ask& ask, const model::Links& links, 
         return base::conflict(fmt::format("reservation \"{}\" on node \"{}\" is not there for pod \"{}\"", name,
                                           pod.node, pod.meta.full_name()));
     }
-    TRY(judge(ask, pod.node, ledger, fit_));
-    const sched::Offer nominated{{ledger.find_reservation(links.allocated->uid)}};
-    if (const auto short_of = sched::too_little(nominated, ask, ledger); !short_of.empty()) {
-        return base::conflict(fmt::format("reservation \"{}\" is Restricted and has too little {} left for it",
-                                          links.allocated->name, model::resource_name(short_of.front())));
-    }
     // Others that it matches may have enough; what counts is what the pod says it takes.
+    const ledger::Charges charges = ledger.charges_of(pod.spec->requests, links, row);
+    for (const auto& charge : charges) TRY(judge_charge(charge, charges.size() > 1, ledger));
     std::vector<std::string> names;
-    ledger.missing(pod.spec->requests, links, row).for_each([&](model::ResourceId id, int64_t) {
+    ledger.lacking(pod.spec->requests, charges, row).for_each([&](model::ResourceId id, int64_t) {
         names.emplace_back(model::resource_name(id));
     });
     if (names.empty()) return {};

@@ -9,6 +9,7 @@
 #include "model/node_reservation.h"
 #include "model/reservation_status.h"
 #include "model/times.h"
+#include "sched/draw.h"
 #include "sched/match.h"
 #include "sched/preempt.h"
 
@@ -21,13 +22,11 @@ using model::ResourceId;
 
 constexpr size_t kNearest = 5;
 
-// What the row has for the ask: what is free, and what the best of its reservations would give.
+// What the row has for the ask: what is free; where it would draw from reservations, as much as it does not lack.
 int64_t within_reach(const sched::Ask& ask, const Ledger& ledger, Row row, ResourceId id) {
-    int64_t credit = 0;
-    if (const auto* found = ask.credit(row)) {
-        for (const auto& offer : found->offers) credit = std::max(credit, offer.room(ledger, row, id));
-    }
-    return ledger.free(row, id) + credit;
+    const auto* credit = ask.credit(row);
+    if (credit == nullptr) return ledger.free(row, id);
+    return ask.spec->requests.get(id) - sched::draw_on(*credit, ask, ledger, row).lacking.get(id);
 }
 
 // The largest part of the node that is missing, over the resources; 0 when nothing is.

@@ -374,12 +374,10 @@ void World::make_room(const model::Pod& pod, const sched::Verdict& verdict, Outc
         remove("Pod", name.substr(0, slash), name.substr(slash + 1));
     }
     reconcile();
-    sched::Decision decision = decide(pod);
-    if (decision.verdict.chosen != found.victims->row) {
-        decision.charges.clear();
-        decision.annotations = sched::annotations_for({}, pod, ledger_);
-    }
-    decision.verdict.chosen = found.victims->row;
+    model::Pod there = pod;
+    there.nominated_node = ledger_.name(found.victims->row);
+    const sched::Decision decision = decide(there);
+    if (decision.verdict.chosen == ledger::kNoRow) return fill(outcome, decision.verdict, ledger_);
     place(pod, decision, outcome);
 }
 

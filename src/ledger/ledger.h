@@ -231,8 +231,11 @@ public:
     std::vector<ReservationIndex> waiting(Row row) const;
     // What the row lacks for a waiting one and those before it; empty: it may become available.
     Resources shortage(ReservationIndex index) const;
-    // What the row lacks for a pod that draws as its links say, and for the rest from the node.
-    Resources missing(const Resources& requests, const model::Links& links, Row row) const;
+    // What links would charge for a pod on the row: those of the named ones that are live there.
+    Charges charges_of(const Resources& requests, const model::Links& links, Row row) const;
+    // What the row lacks for a pod that is charged so, and gets the rest from the node: the one rule by which a pod
+    // fits, for whoever decides and whoever judges. Empty: it fits.
+    Resources lacking(const Resources& requests, const Charges& charges, Row row) const;
 
     // The same sums, from members alone; a test compares them with the columns after every step.
     Resources recomputed_use(Row row) const;

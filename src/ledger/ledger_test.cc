@@ -220,6 +220,44 @@ TEST(Ledger, SumsAreThoseOfTheMembersWithReservations) {
     }
 }
 
+// Of 4 cpu and 2 slots: r 2 cpu, used once; s 2 cpu, reusable; a pod of s has the slot of s.
+TEST(Ledger, WhatARowLacksIsWhatTheChargesLeaveToTheNode) {
+    Ledger ledger;
+    const auto slots = [&](int64_t count) {
+        auto node = *node_named("a", 4000);
+        node.allocatable.set(model::kPods, count);
+        ledger.put(std::make_shared<const model::Node>(std::move(node)));
+    };
+    slots(2);
+    for (const bool once : {true, false}) {
+        auto reservation = *available_on("a", 2000, 1);
+        reservation.meta.uid = once ? "r" : "s";
+        reservation.allocate_once = once;
+        reservation.allocatable = Resources{{model::kCpu, 2000}};
+        ledger.put(std::make_shared<const model::Reservation>(std::move(reservation)));
+    }
+    const ReservationIndex r = ledger.find_reservation("r");
+    const ReservationIndex s = ledger.find_reservation("s");
+    const Resources request{{model::kCpu, 4000}, {model::kPods, 1}};
+    const Resources half{{model::kCpu, 2000}};
+    const Resources half_and_slot{{model::kCpu, 2000}, {model::kPods, 1}};
+    EXPECT_EQ(ledger.lacking(request, {}, 0), (Resources{{model::kCpu, 4000}, {model::kPods, 1}}));
+    EXPECT_EQ(ledger.lacking(request, {{r, request}}, 0), (Resources{{model::kCpu, 2000}}));
+    EXPECT_EQ(ledger.lacking(request, {{r, half_and_slot}, {s, half}}, 0), Resources());
+    EXPECT_EQ(ledger.lacking(request, {{s, half_and_slot}, {r, half}}, 0), Resources());
+
+    ledger.assume(pod_of(1, spec_of(0, 0)), 0, {{s, Resources{{model::kPods, 1}}}});
+    EXPECT_EQ(ledger.lacking(request, {{r, half_and_slot}, {s, half}}, 0), Resources());
+    EXPECT_EQ(ledger.lacking(request, {{s, half_and_slot}, {r, half}}, 0), (Resources{{model::kPods, 1}}))
+        << "until r has ended its slot is not there";
+    ledger.remove_pod(pod_of(1, nullptr).meta.uid);
+
+    slots(1);
+    EXPECT_EQ(ledger.lacking(request, {{s, half_and_slot}, {r, half}}, 0), Resources()) << "r gives its slot back";
+    EXPECT_EQ(ledger.lacking(request, {{r, half_and_slot}, {s, half}}, 0), (Resources{{model::kPods, 1}}))
+        << "s keeps its slot";
+}
+
 // A list that is read again tells nothing new of one that was finished meanwhile.
 TEST(Ledger, WhatWasFinishedStaysSoUntilTheObjectChanges) {
     Ledger ledger;

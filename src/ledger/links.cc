@@ -4,7 +4,6 @@
 // owners and phase. So events may come in any order, and a replay of the stored objects gives the same sums.
 #include <algorithm>
 
-#include "base/saturating.h"
 #include "ledger/ledger.h"
 #include "model/allocated.h"
 
@@ -84,33 +83,23 @@ std::vector<std::pair<std::string_view, Resources>> Ledger::split(Resources rest
     return parts;
 }
 
-Resources Ledger::missing(const Resources& requests, const model::Links& links, Row row) const {
-    Resources from_node;
-    for (const auto& [uid, amount] : split(requests, links)) {
+Charges Ledger::charges_of(const Resources& requests, const model::Links& links, Row row) const {
+    Charges charges;
+    for (auto& [uid, amount] : split(requests, links)) {
         const ReservationIndex found = find_reservation(uid);
-        const bool pays = found != kNone && reservations_[found].live && reservations_[found].row == row;
-        amount.for_each([&](ResourceId id, int64_t part) {
-            const int64_t rest = part - (pays ? std::min(part, remaining(found, id)) : 0);
-            from_node.set(id, base::saturating_add(from_node.get(id), rest));
-        });
+        if (found == kNone || !reservations_[found].live || reservations_[found].row != row) continue;
+        charges.push_back({found, std::move(amount)});
     }
-    Resources out;
-    from_node.for_each([&](ResourceId id, int64_t amount) {
-        if (amount > 0 && amount > free(row, id)) out.set(id, base::saturating_subtract(amount, free(row, id)));
-    });
-    return out;
+    return charges;
 }
 
 // What the links mean now: they count while the reservation is live on the pod's node and the pod is its owner.
 Charges Ledger::resolve(PodIndex index) const {
     const PodEntry& pod = pods_[index];
-    Charges charges;
-    if (!pod.linked || pod.row == kNoRow) return charges;
-    for (auto& [uid, amount] : split(pods_[index].spec->requests, pods_[index].linked->links)) {
-        const ReservationIndex found = find_reservation(uid);
-        if (found == kNone || !reservations_[found].live || reservations_[found].row != pod.row) continue;
-        if (owns(index, *reservations_[found].object)) charges.push_back({found, std::move(amount)});
-    }
+    if (!pod.linked || pod.row == kNoRow) return {};
+    Charges charges = charges_of(pod.spec->requests, pod.linked->links, pod.row);
+    const auto foreign = [&](const Charge& charge) { return !owns(index, *reservations_[charge.reservation].object); };
+    charges.erase(std::remove_if(charges.begin(), charges.end(), foreign), charges.end());
     return charges;
 }
 

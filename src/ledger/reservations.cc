@@ -297,6 +297,32 @@ int64_t Ledger::waived_of_lack(Row row, ResourceId id) const {
     return std::min(lack, held);
 }
 
+// The row's equation with the pod in it. Of a reservation the pod takes at most what that has left of the part it is
+// charged; the node must have the rest. On a row that is too full already the node has nothing, and what those that the
+// pod draws from have left over must cover the excess: an owner may take as much as there really is. A slot comes from
+// the nominated one; of the others those that the pod uses up give theirs back, reusable ones keep it. E.g. 4 cpu, 2
+// slots; r1 2 cpu; r2 2 cpu, whose slot an owner has. A pod of 4 cpu lacks nothing when it is charged {r1: 2 cpu, its
+// slot}, {r2: 2 cpu}; charged {r1: 4 cpu, its slot} it lacks 2 cpu.
+Resources Ledger::lacking(const Resources& requests, const Charges& charges, Row row) const {
+    Resources out;
+    requests.for_each([&](ResourceId id, int64_t amount) {
+        int64_t from_node = amount;
+        int64_t room = free(row, id);
+        if (amount <= 0 || from_node <= room) return;
+        int64_t left_over = 0;
+        for (const Charge& charge : charges) {
+            const int64_t left = remaining(charge.reservation, id);
+            const int64_t taken = std::min(left, charge.amount.get(id));
+            from_node -= taken;
+            const bool back = id != model::kPods || reservations_[charge.reservation].once;
+            if (back) left_over = base::saturating_add(left_over, left - taken);
+        }
+        if (!charges.empty()) room += waived(row, id);
+        const int64_t need = room >= 0 || from_node > 0 ? from_node : -left_over;
+        if (need > room) out.set(id, base::saturating_subtract(need, room));
+    });
+    return out;
+}
 // E.g. 16 cpu, pods use 12, W1 of 4 and W2 of 4 wait: W1 lacks nothing, W2 lacks 4.
 Resources Ledger::shortage(ReservationIndex index) const {
     const ReservationEntry& entry = reservations_[index];

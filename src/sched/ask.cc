@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/saturating.h"
 #include "sched/credit.h"
 #include "sched/match.h"
 
@@ -15,23 +14,6 @@ Credit& Credits::operator[](Row row) {
     entries_.emplace_back().first = row;
     std::rotate(entries_.begin() + place, entries_.end() - 1, entries_.end());
     return entries_[static_cast<size_t>(place)].second;
-}
-
-int64_t remaining_of(const Few& reservations, const Ledger& ledger, model::ResourceId id) {
-    int64_t sum = 0;
-    for (const ReservationIndex index : reservations) {
-        const int64_t part = ledger.remaining(index, id);
-        if (id == model::kPods) {
-            sum = std::max(sum, part);
-        } else if (__builtin_add_overflow(sum, part, &sum)) {
-            return INT64_MAX;
-        }
-    }
-    return sum;
-}
-
-int64_t Offer::room(const Ledger& ledger, Row row, model::ResourceId id) const {
-    return base::saturating_add(remaining_of(from, ledger, id), ledger.waived(row, id));
 }
 
 Ask ask_for(const model::Pod& pod, const Ledger& ledger) {

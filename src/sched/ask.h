@@ -21,23 +21,11 @@ using ledger::Row;
 // Reservations of one node: seldom more than one or two matter to a pod.
 using Few = absl::InlinedVector<ReservationIndex, 2>;
 
-// What they have left together; a pod slot is not joint.
-int64_t remaining_of(const Few& reservations, const Ledger& ledger, model::ResourceId id);
-
-// One way to draw on a node: from one reservation, or from several Default ones jointly. What they have left is read
-// from the ledger when it is needed, so that preemption may ask "and without these pods?".
-struct Offer {
-    Few from;
-
-    // What is there for whoever draws from it, beyond what is free.
-    int64_t room(const Ledger& ledger, Row row, model::ResourceId id) const;
-};
-
-// What the reservations that a pod matches are to it on one node.
+// The reservations that a pod matches on one node. What it draws from them is read from the ledger when it is needed
+// (draw.h), so that preemption may ask "and without these pods?".
 struct Credit {
     Few matched;
-    absl::InlinedVector<Offer, 1> offers;  // of which one must suffice
-    std::vector<model::HostPort> ports;    // held by them, free for this pod
+    std::vector<model::HostPort> ports;  // held by them, free for this pod
 
     bool covers(ReservationIndex index) const {
         return std::find(matched.begin(), matched.end(), index) != matched.end();

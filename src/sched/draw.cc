@@ -4,8 +4,8 @@
 #include <tuple>
 
 #include "base/int128.h"
+#include "base/saturating.h"
 #include "model/allocated.h"
-#include "sched/match.h"
 
 namespace berth::sched {
 namespace {
@@ -118,59 +118,18 @@ void prefer_oldest_reusable(Ranked& ranked, const Ledger& ledger) {
     });
 }
 
-bool suffices(const Offer& offer, const Ask& ask, const Ledger& ledger, Row row) {
-    const bool restricts = ledger.reservation(offer.from.front()).policy == model::AllocatePolicy::Restricted;
-    return fits(offer, ask, ledger, row) && (!restricts || too_little(offer, ask, ledger).empty());
-}
-
-// Those that can be nominated: part of an offer that suffices, of use, and with a slot.
-Drawing candidates(const Credit& credit, const Ask& ask, const Ledger& ledger, Row row) {
-    Drawing out;
-    const int64_t free_slots = ledger.free(row, model::kPods) + ledger.waived(row, model::kPods);
-    for (const Offer& offer : credit.offers) {
-        if (!suffices(offer, ask, ledger, row)) continue;
-        out.enough = true;
-        for (const ReservationIndex index : offer.from) {
-            if (free_slots + ledger.remaining(index, model::kPods) < 1) continue;
-            if (useful(index, ask, ledger)) out.from.push_back(index);
-        }
-    }
-    return out;
-}
-
-// The best first; only that one where nothing is joint.
-void rank(Few& found, bool joint, const Ask& ask, const Ledger& ledger) {
+// The best first.
+void rank(Few& found, const Ask& ask, const Ledger& ledger) {
+    if (found.size() == 1) return;
     Ranked ranked;
     for (const ReservationIndex index : found) ranked.emplace_back(rank_of(index, ask, ledger), index);
     std::sort(ranked.begin(), ranked.end());
     prefer_oldest_reusable(ranked, ledger);
     for (size_t i = 0; i < found.size(); ++i) found[i] = ranked[i].second;
-    if (!joint) found.resize(1);
 }
 
-}  // namespace
-
-bool fits(const Offer& offer, const Ask& ask, const Ledger& ledger, Row row) {
-    bool enough = true;
-    ask.spec->requests.for_each([&](model::ResourceId id, int64_t amount) {
-        if (amount <= 0) return;
-        const int64_t free = ledger.free(row, id);
-        enough = enough && (amount <= free || amount <= static_cast<int128>(free) + offer.room(ledger, row, id));
-    });
-    return enough;
-}
-
-std::vector<model::ResourceId> too_little(const Offer& offer, const Ask& ask, const Ledger& ledger) {
-    std::vector<model::ResourceId> out;
-    const auto& entry = ledger.reservation(offer.from.front());
-    if (entry.policy != model::AllocatePolicy::Restricted) return out;
-    each_amount(ask.spec->requests, [&](model::ResourceId id, int64_t amount) {
-        if (!entry.allocatable.has(id) || !entry.object->restricts(id)) return;
-        if (amount > ledger.remaining(offer.from.front(), id)) out.push_back(id);
-    });
-    return out;
-}
-
+// Whether it has anything left of what the pod asks for: an amount, a port, a claim, or, for a pod that asks for none
+// of these, its slot.
 bool useful(ReservationIndex index, const Ask& ask, const Ledger& ledger) {
     bool asks = false;
     bool has = false;
@@ -182,36 +141,102 @@ bool useful(ReservationIndex index, const Ask& ask, const Ledger& ledger) {
     return wanted_ports(index, ask, ledger) > 0 || shares_claim(index, ask, ledger);
 }
 
-Drawing draw_on(const Credit& credit, const Ask& ask, const Ledger& ledger, Row row) {
-    if (ledger.at(row).unreadable > 0) return {};
-    Drawing drawing = candidates(credit, ask, ledger, row);
-    if (drawing.from.size() > 1) rank(drawing.from, credit.offers.front().from.size() > 1, ask, ledger);
+Drawing draw_from(std::span<const ReservationIndex> from, const Ask& ask, const Ledger& ledger, Row row) {
+    Drawing drawing;
+    drawing.charges = charges_to(from, *ask.spec, ledger);
+    drawing.lacking = ledger.lacking(ask.spec->requests, drawing.charges, row);
     return drawing;
 }
 
-Few nominate(const Ask& ask, const Ledger& ledger, Row row) {
-    const Credit* credit = ask.credit(row);
-    return credit ? draw_on(*credit, ask, ledger, row).from : Few();
+// From no other; from none, if it is of no use.
+Drawing draw_alone(ReservationIndex index, const Ask& ask, const Ledger& ledger, Row row) {
+    Drawing drawing = draw_from({&index, useful(index, ask, ledger) ? 1u : 0u}, ask, ledger, row);
+    drawing.withheld = withheld_by(index, ask.spec->requests, ledger);
+    return drawing;
 }
 
-int64_t score_of(const Few& from, const Ask& ask, const Ledger& ledger) {
-    if (from.empty()) return 0;
-    const int64_t share = supplied(ask, [&](model::ResourceId id) { return remaining_of(from, ledger, id); });
-    return share * (kWhole + 1) + fullness(from.front(), ask, ledger);
+Drawing draw_from_one(const Few& of, const Ask& ask, const Ledger& ledger, Row row) {
+    Few best;
+    std::tuple<size_t, size_t, bool> least;
+    for (const ReservationIndex index : of) {
+        const Drawing drawing = draw_alone(index, ask, ledger, row);
+        const std::tuple lacks(drawing.lacking.size(), drawing.withheld.size(), drawing.charges.empty());
+        if (best.empty() || lacks < least) {
+            best.clear();
+            least = lacks;
+        }
+        if (lacks == least) best.push_back(index);
+    }
+    rank(best, ask, ledger);
+    return draw_alone(best.front(), ask, ledger, row);
 }
 
-int64_t reservation_score(const Ask& ask, const Ledger& ledger, Row row) {
-    return score_of(nominate(ask, ledger, row), ask, ledger);
+// The pod's slot is charged to the nominated one: the first with which it has one.
+Drawing draw_jointly(Few from, const Ask& ask, const Ledger& ledger, Row row) {
+    rank(from, ask, ledger);
+    const Drawing best = draw_from(from, ask, ledger, row);
+    if (!best.lacking.has(model::kPods)) return best;
+    for (size_t i = 1; i < from.size(); ++i) {
+        std::swap(from.front(), from[i]);  // the others stay in their order
+        Drawing drawing = draw_from(from, ask, ledger, row);
+        if (!drawing.lacking.has(model::kPods)) return drawing;
+    }
+    return best;
+}
+
+}  // namespace
+
+std::vector<model::ResourceId> withheld_by(ReservationIndex index, const model::Resources& request,
+                                           const Ledger& ledger) {
+    std::vector<model::ResourceId> out;
+    const auto& entry = ledger.reservation(index);
+    if (entry.policy != model::AllocatePolicy::Restricted) return out;
+    each_amount(request, [&](model::ResourceId id, int64_t amount) {
+        if (!entry.allocatable.has(id) || !entry.object->restricts(id)) return;
+        if (amount > ledger.remaining(index, id)) out.push_back(id);
+    });
+    return out;
+}
+
+Drawing draw_on(const Credit& credit, const Ask& ask, const Ledger& ledger, Row row) {
+    if (ledger.at(row).unreadable > 0) return draw_from({}, ask, ledger, row);
+    if (credit.matched.size() == 1) return draw_alone(credit.matched.front(), ask, ledger, row);
+    Few alone, joint;
+    bool once = false;
+    for (const ReservationIndex index : credit.matched) {
+        const auto& entry = ledger.reservation(index);
+        if (entry.policy != model::AllocatePolicy::Default) {
+            alone.push_back(index);
+        } else if (useful(index, ask, ledger)) {
+            joint.push_back(index);
+            once = once || entry.once;
+        }
+    }
+    if (!alone.empty()) return draw_from_one(alone, ask, ledger, row);
+    if (once) return draw_jointly(std::move(joint), ask, ledger, row);
+    return joint.empty() ? draw_from({}, ask, ledger, row) : draw_from_one(joint, ask, ledger, row);
 }
 
 ledger::Charges charges_on(const Ask& ask, const Ledger& ledger, Row row) {
-    Few from = nominate(ask, ledger, row);
-    const auto lost = [&](const ReservationIndex index) { return !matches(ledger, index, *ask.pod, ask.wishes); };
-    from.erase(std::remove_if(from.begin(), from.end(), lost), from.end());
-    return charges_to(from, *ask.spec, ledger);
+    const Credit* credit = ask.credit(row);
+    return credit ? draw_on(*credit, ask, ledger, row).charges : ledger::Charges();
 }
 
-ledger::Charges charges_to(const Few& from, const model::PodSpec& spec, const Ledger& ledger) {
+int64_t score_of(const ledger::Charges& charges, const Ask& ask, const Ledger& ledger) {
+    if (charges.empty()) return 0;
+    const int64_t share = supplied(ask, [&](model::ResourceId id) {
+        int64_t sum = 0;
+        for (const auto& charge : charges) sum = base::saturating_add(sum, ledger.remaining(charge.reservation, id));
+        return sum;
+    });
+    return share * (kWhole + 1) + fullness(charges.front().reservation, ask, ledger);
+}
+
+int64_t reservation_score(const Ask& ask, const Ledger& ledger, Row row) {
+    return score_of(charges_on(ask, ledger, row), ask, ledger);
+}
+
+ledger::Charges charges_to(std::span<const ReservationIndex> from, const model::PodSpec& spec, const Ledger& ledger) {
     if (from.empty()) return {};
     if (from.size() == 1 && !spec.requests.empty()) return {{from.front(), spec.requests}};
     ledger::Charges charges(from.size());

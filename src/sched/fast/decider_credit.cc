@@ -35,14 +35,14 @@ CreditPlace Decider::judge(const Class& c, const Ledger& ledger, const Ask& ask,
     if (place.key == 0) return place;
     const Drawing drawing = draw_on(credit, ask, ledger, row);
     place.open = admits(credit, drawing, ask, ledger, row);
-    if (place.open) place.supplied = score_of(drawing.from, ask, ledger);
+    if (place.open) place.supplied = score_of(drawing.charges, ask, ledger);
     place.odd = place.supplied == 0 && place.open != (exact(c, ledger, row) != 0);
     return place;
 }
 
 ledger::Charges Decider::charges(const model::Pod& pod, const Ledger& ledger, Row row) const {
     if (!credit_) return {};
-    if (only_one_ != ledger::kNone) return charges_to({only_one_}, *pod.spec, ledger);
+    if (only_one_ != ledger::kNone) return charges_to({&only_one_, 1}, *pod.spec, ledger);
     return charges_on(ask_on(pod, ledger, row), ledger, row);
 }
 

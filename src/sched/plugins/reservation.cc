@@ -46,25 +46,13 @@ public:
         strikes.each_open([&](Row row) {
             const Credit* credit = ask.credit(row);
             if (!credit) return;
-            const auto short_of = shortest_refusal(ask, ledger, row, *credit);
-            if (!short_of.empty()) return refuse(row, insufficient(short_of), strikes);
-            if (ask.wishes.affinity && nominate(ask, ledger, row).empty()) refuse(row, nothing_left(ask), strikes);
+            const Drawing drawing = draw_on(*credit, ask, ledger, row);
+            if (!drawing.withheld.empty()) return refuse(row, insufficient(drawing.withheld), strikes);
+            if (ask.wishes.affinity && drawing.charges.empty()) refuse(row, nothing_left(ask), strikes);
         });
     }
 
 private:
-    // Empty when some offer satisfies the pod, else what the best one is short of.
-    static std::vector<model::ResourceId> shortest_refusal(const Ask& ask, const Ledger& ledger, Row row,
-                                                           const Credit& credit) {
-        std::vector<model::ResourceId> best;
-        for (const Offer& offer : credit.offers) {
-            if (!fits(offer, ask, ledger, row)) continue;
-            auto lacks = too_little(offer, ask, ledger);
-            if (lacks.empty()) return {};
-            if (best.empty() || lacks.size() < best.size()) best = std::move(lacks);
-        }
-        return best;
-    }
     static std::vector<std::string> insufficient(const std::vector<model::ResourceId>& lacks) {
         std::vector<std::string> reasons;
         for (const auto id : lacks) {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bitset>
 
-#include "base/saturating.h"
+#include "sched/draw.h"
 #include "sched/plugins/registry.h"
 #include "sched/points.h"
 
@@ -60,8 +60,10 @@ public:
         Refusals refusals{strikes, {}};
         strikes.each_open([&](Row row) {
             const Credit* credit = ask.credit(row);
-            if (credit && !credit->offers.empty()) return strike_with(*credit, wants, ledger, row, refusals);
-            if (lacking(wants, row, no_more) > 0) refuse(wants, row, no_more, refusals);
+            if (!credit) return strike_if(wants, row, refusals, [&](const Want& want) { return lacks(want, row); });
+            const Resources lacking = draw_on(*credit, ask, ledger, row).lacking;
+            if (lacking.empty()) return;
+            strike_if(wants, row, refusals, [&](const Want& want) { return lacking.has(want.id); });
         });
     }
 
@@ -72,57 +74,39 @@ private:
         Strikes& strikes;
         std::vector<std::pair<std::bitset<64>, Strikes::RefusalId>> known;
     };
-    static int64_t no_more(model::ResourceId) { return 0; }
 
-    // One of the offers must suffice; the refusal is that of the one which lacks least.
-    static void strike_with(const Credit& credit, const std::vector<Want>& wants, const Ledger& ledger, Row row,
-                            Refusals& refusals) {
-        const Offer* best = nullptr;
-        int64_t fewest = INT64_MAX;
-        for (const Offer& offer : credit.offers) {
-            const auto more = [&](model::ResourceId id) { return offer.room(ledger, row, id); };
-            const int64_t lacks = lacking(wants, row, more);
-            if (lacks == 0) return;
-            if (lacks < fewest) best = &offer;
-            fewest = std::min(fewest, lacks);
-        }
-        refuse(wants, row, [&](model::ResourceId id) { return best->room(ledger, row, id); }, refusals);
+    // The node alone has too little.
+    static bool lacks(const Want& want, Row row) {
+        return want.amount > (want.column ? want.column->allocatable[row] - want.column->used[row] : 0);
     }
-
-    // `more(id)`: what is there for this pod beyond what is free.
-    template <class More>
-    static bool enough(const Want& want, Row row, More more) {
-        const int64_t free = want.column ? want.column->allocatable[row] - want.column->used[row] : 0;
-        return want.amount <= free || base::saturating_subtract(want.amount, free) <= more(want.id);
-    }
-    template <class More>
-    static int64_t lacking(const std::vector<Want>& wants, Row row, More more) {
-        return std::count_if(wants.begin(), wants.end(), [&](const Want& want) { return !enough(want, row, more); });
+    template <class IsShort>
+    static void strike_if(const std::vector<Want>& wants, Row row, Refusals& refusals, IsShort is_short) {
+        if (std::any_of(wants.begin(), wants.end(), is_short)) refuse(wants, row, is_short, refusals);
     }
     // Lists everything that is short; more than the node has at all cannot be cured by evictions.
-    template <class More>
-    static void refuse(const std::vector<Want>& wants, Row row, More more, Refusals& refusals) {
+    template <class IsShort>
+    static void refuse(const std::vector<Want>& wants, Row row, IsShort is_short, Refusals& refusals) {
         std::bitset<64> list;
         for (size_t i = 0; i < wants.size(); ++i) {
             const Want& want = wants[i];
-            if (enough(want, row, more)) continue;
+            if (!is_short(want)) continue;
             list.set(std::min<size_t>(i, kMostListed - 1));
             if (!want.column || want.amount > want.column->allocatable[row]) list.set(kMostListed);
         }
         const auto same = [&](const auto& entry) { return entry.first == list; };
         auto found = std::find_if(refusals.known.begin(), refusals.known.end(), same);
         if (found == refusals.known.end() || wants.size() >= kMostListed) {
-            refusals.known.emplace_back(list, words(wants, row, more, list.test(kMostListed), refusals.strikes));
+            refusals.known.emplace_back(list, words(wants, is_short, list.test(kMostListed), refusals.strikes));
             found = refusals.known.end() - 1;
         }
         refusals.strikes.strike(row, found->second);
     }
-    template <class More>
-    static Strikes::RefusalId words(const std::vector<Want>& wants, Row row, More more, bool unresolvable,
+    template <class IsShort>
+    static Strikes::RefusalId words(const std::vector<Want>& wants, IsShort is_short, bool unresolvable,
                                     Strikes& strikes) {
         std::vector<std::string> reasons;
         for (const Want& want : wants) {
-            if (!enough(want, row, more)) reasons.push_back(want.reason);
+            if (is_short(want)) reasons.push_back(want.reason);
         }
         return strikes.refusal(kName, std::move(reasons), unresolvable);
     }

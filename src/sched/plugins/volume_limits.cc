@@ -88,8 +88,8 @@ Attached attached_then(Attached now, const Ask& ask, const Attachables& wanted, 
     if (ask.reservation) {
         now.reserved[kAsking] = wanted;
     } else {
-        const Few from = nominate(ask, ledger, row);
-        now.add_pod(from.empty() ? ledger::kNone : from.front(), wanted);
+        const ledger::Charges charges = charges_on(ask, ledger, row);
+        now.add_pod(charges.empty() ? ledger::kNone : charges.front().reservation, wanted);
     }
     return now;
 }
