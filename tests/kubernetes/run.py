@@ -12,6 +12,7 @@ import traceback
 import beside_tests
 import comparison_tests
 import deploy_tests
+import draw_tests
 import election_tests
 import reservation_tests
 import scheduler_tests
@@ -19,7 +20,7 @@ import webhook_tests
 from cluster import Cluster
 
 TESTS = [*deploy_tests.TESTS, *comparison_tests.TESTS, *reservation_tests.TESTS,
-         *scheduler_tests.TESTS, *election_tests.TESTS, *beside_tests.TESTS,
+         *draw_tests.TESTS, *scheduler_tests.TESTS, *election_tests.TESTS, *beside_tests.TESTS,
          *webhook_tests.TESTS]
 
 

@@ -27,4 +27,11 @@ model::Reservation random_reservation(base::Random& random, size_t number, size_
 // Claims that pods name, the volumes they are bound to, and how many of them a node takes.
 void put_volumes(base::Random& random, size_t nodes, ledger::Ledger& ledger);
 
+// Another world, of nodes with few slots and little room, and no two equal reservations. Joint: all of the default
+// policy and mostly of cpu, so that pods often draw from several.
+model::Node tight_node(base::Random& random, std::string name);
+std::shared_ptr<const model::PodSpec> tight_spec(base::Random& random, bool joint);
+// Not placed yet.
+model::Reservation tight_reservation(base::Random& random, size_t number, bool joint);
+
 }  // namespace berth::properties
