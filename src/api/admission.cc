@@ -11,9 +11,10 @@ namespace berth::api {
 namespace {
 
 Status check_object_metadata(Entry& entry) {
-    std::vector<base::Cause> causes;
-    if (entry.before == nullptr) check_name(*entry.call.kind, entry.after, causes);
-    check_metadata(entry.after, causes);
+    model::Causes found;
+    if (entry.before == nullptr) check_name(*entry.call.kind, entry.after, found);
+    check_metadata(entry.after, found);
+    auto causes = found.take();
     if (causes.empty()) return {};
     return invalid_entry(entry, std::move(causes));
 }

@@ -1,6 +1,7 @@
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "api/admission_steps.h"
 #include "api/meta.h"
@@ -62,9 +63,19 @@ void forgive_containers(const Json& before, Json& spec, std::string_view list, b
     }
 }
 
+// The same for items with the same members, in whatever order.
+std::string sorted_text(const Json& item) {
+    if (!item.is_object()) return base::to_text(item);
+    std::set<std::string> members;
+    for (const auto& [key, value] : item.as_object()) members.insert(base::to_text(key) + base::to_text(value));
+    return fmt::format("{}", fmt::join(members, ","));
+}
+
 bool only_adds(const JsonArray& before, const JsonArray& after) {
+    std::set<std::string> known;
+    for (const auto& item : after) known.insert(sorted_text(item));
     return std::all_of(before.begin(), before.end(),
-                       [&](const Json& item) { return std::find(after.begin(), after.end(), item) != after.end(); });
+                       [&](const Json& item) { return known.contains(sorted_text(item)); });
 }
 
 Status check_pod_update(Entry& entry) {

@@ -116,7 +116,7 @@ std::optional<Response> Documents::openapi(const model::Kinds& kinds, const Requ
     if (request.header("if-none-match") == tag)
         out.status = 304;
     else
-        out.body = found->body;
+        out.shared_body = {found, &found->body};
     return out;
 }
 

@@ -31,6 +31,12 @@ struct Front::Visit {
         front.metrics_.count_request(verb, resource, response.status, front.desk_.clock.now() - since);
         responder.respond(std::move(response));
     }
+    void stream(Response head, std::unique_ptr<Source> source) {
+        head.headers.emplace_back("Audit-Id", audit_id);
+        front.metrics_.count_request(verb, resource, head.status, front.desk_.clock.now() - since);
+        responder.stream(std::move(head), std::move(source));
+    }
+    void finish_read(const std::string& user, std::unique_ptr<AnswerSource> answer);
     void refuse(const Error& error, const Subject& subject = {}) { finish(error_response(error, subject)); }
 };
 
@@ -86,22 +92,13 @@ Subject subject_of(const Call& call, const Error& error) {
     return out;
 }
 
-std::string quoted_warning(std::string_view text) {
-    std::string out = "299 - \"";
-    for (const char c : text) {
-        if (c == '"' || c == '\\') out += '\\';
-        out += c == '\n' || c == '\r' ? ' ' : c;
-    }
-    return out + '"';
-}
-
 // Leases and bindings go past everyone: a cluster whose leader cannot renew, or that cannot place, only gets fuller.
 bool urgent(const Call& call) {
     return call.kind->plural == "leases" || call.subresource == "binding";
 }
 
-Error too_many_writes() {
-    return {Reason::TooManyRequests, "too many writes are waiting, please try again later", {}, 1};
+Error too_many(std::string_view what) {
+    return {Reason::TooManyRequests, fmt::format("too many {}, please try again later", what), {}, 1};
 }
 
 Status read_options_body(Call& call) {
@@ -119,11 +116,21 @@ Response response_of(Desk& desk, const Call& call, const Form& form, Outcome out
         out.body += '\n';
     }
     if (call.subresource == "log") out.content_type = "text/plain";
-    for (const auto& warning : outcome.warnings) out.headers.emplace_back("Warning", quoted_warning(warning));
+    add_warnings(outcome.warnings, out);
     return out;
 }
 
 }  // namespace
+
+// What is small is answered at once; the rest has a place until it is sent.
+void Front::Visit::finish_read(const std::string& user, std::unique_ptr<AnswerSource> answer) {
+    Response out;
+    if (answer->whole(out.body)) return finish(std::move(out));
+    auto room = front.reads_.enter(user, answer->holds());
+    if (!room) return refuse(too_many("large answers are being read"));
+    answer->keep(std::move(*room));
+    stream(std::move(out), std::move(answer));
+}
 
 Front::Front(Desk& desk, Authenticator authenticator) : desk_(desk), authenticator_(std::move(authenticator)) {}
 
@@ -257,23 +264,20 @@ void Front::serve_kind(Visit visit, Call call) {
     }
     if (call.verb == Verb::List || (call.verb == Verb::Get && call.subresource.empty())) {
         auto answer = call.verb == Verb::List ? read_list(desk_, call, *form) : read_one(desk_, call, *form);
-        return answer ? visit.finish(std::move(*answer))
+        return answer ? visit.finish_read(call.who.user, std::move(*answer))
                       : visit.refuse(answer.error(), subject_of(call, answer.error()));
     }
     if (call.verb == Verb::Watch) {
         auto source = open_watch(desk_, watches_, call, *form);
         if (!source) return visit.refuse(source.error(), subject_of(call, source.error()));
-        metrics_.count_request("watch", visit.resource, 200, {});
-        Response head;
-        head.headers.emplace_back("Audit-Id", visit.audit_id);
-        return visit.responder.stream(std::move(head), std::move(*source));
+        return visit.stream({}, std::move(*source));
     }
     if (call.verb == Verb::Delete || call.verb == Verb::DeleteCollection) {
         if (auto read = read_options_body(call); !read) return visit.refuse(read.error());
     }
     if (!urgent(call)) {
         auto place = writes_.enter(call.who.user);
-        if (!place) return visit.refuse(too_many_writes(), call.subject());
+        if (!place) return visit.refuse(too_many("writes are waiting"), call.subject());
         visit.place = std::move(*place);
     }
     auto shared = std::make_shared<Visit>(std::move(visit));

@@ -16,6 +16,7 @@
 namespace berth::api {
 
 inline constexpr size_t kMostWrites = 1024;
+inline constexpr size_t kMostAnswerBytes = 128u << 20;  // of large reads under way
 
 // The front door: who is it, what do they want, are they allowed to, and then the verb.
 class Front {
@@ -40,6 +41,7 @@ public:
     void set_ready(bool ready) { ready_ = ready; }
     Metrics& metrics() { return metrics_; }
     size_t writes_in_flight() const { return writes_.taken(); }
+    size_t answer_bytes() const { return reads_.taken(); }
 
 private:
     struct Visit;
@@ -56,6 +58,7 @@ private:
     WatchRoom watches_;
     Metrics metrics_;
     InFlight writes_{kMostWrites};
+    InFlight reads_{kMostAnswerBytes};
     Documents documents_;
     std::vector<std::string> hosts_;
     std::atomic<bool> ready_{false};

@@ -43,7 +43,9 @@ struct Response {
     std::string content_type = "application/json";
     Pairs headers = {};
     std::string body = {};
+    std::shared_ptr<const std::string> shared_body = {};  // instead of `body`: one text for all who read it
 
+    std::string_view content() const { return shared_body != nullptr ? *shared_body : body; }
     bool has_header(std::string_view name) const;
 };
 
@@ -51,7 +53,8 @@ struct Response {
 // that does not read is never buffered for: its source only falls behind.
 class Source {
 public:
-    enum class State : uint8_t { More, Waiting, Ended };
+    // Broken: the rest cannot be had; the connection is closed, so that nobody takes what was sent for the whole.
+    enum class State : uint8_t { More, Waiting, Ended, Broken };
     virtual ~Source() = default;
     // Appends bytes. Waiting: nothing more until HttpServer::wake() or the next second.
     virtual State pull(std::string& out) = 0;

@@ -82,6 +82,7 @@ public:
         if (phase_ != Phase::Streaming || writing_ || ending_) return;
         outgoing_.clear();
         const auto state = source_->pull(outgoing_);
+        if (state == Source::State::Broken) return close();
         ending_ = state == Source::State::Ended;
         if (chunked_) frame_chunk();
         if (outgoing_.empty() && !ending_) return;
@@ -289,24 +290,24 @@ private:
         enter(Phase::Answering);
         write_head(response);
         outgoing_ += "\r\nContent-Length: ";
-        outgoing_ += std::to_string(response.body.size());
+        outgoing_ += std::to_string(response.content().size());
         outgoing_ += "\r\n\r\n";
-        if (head_only_) response.body.clear();
-        if (response.body.size() <= kJoinBody) {
-            outgoing_ += response.body;
-            return send_last();
+        if (head_only_) return send_last(outgoing_);
+        if (response.content().size() <= kJoinBody) {
+            outgoing_ += response.content();
+            return send_last(outgoing_);
         }
-        body_ = std::move(response.body);
+        body_ = response.shared_body != nullptr ? std::move(response.shared_body)
+                                                : std::make_shared<const std::string>(std::move(response.body));
         asio::async_write(stream_, asio::buffer(outgoing_), then([this](error_code ec, size_t) {
                               if (ec) return close();
-                              outgoing_ = std::move(body_);
-                              send_last();
+                              send_last(*body_);
                           }));
     }
 
-    void send_last() {
+    void send_last(const std::string& text) {
         asio::async_write(
-            stream_, asio::buffer(outgoing_),
+            stream_, asio::buffer(text),
             // The deadline is about progress, not about the size of the answer.
             [self = shared_from_this(), this](const error_code& ec, size_t) -> size_t {
                 since_ = std::chrono::steady_clock::now();
@@ -320,6 +321,7 @@ private:
 
     void after_answer() {
         if (outgoing_.capacity() > kJoinBody * 2) outgoing_ = {};
+        body_.reset();
         if (keep_alive_) return next_request();
         shut_down();
     }
@@ -340,8 +342,8 @@ private:
     // Reads what the client still sends, for two seconds at most: a close in the middle of its body would reset the
     // connection, and the answer would be lost.
     void drain() {
-        if (body_.size() < kDrainBlock) body_.resize(kDrainBlock);
-        stream_.async_read_some(asio::buffer(body_), then([this](error_code ec, size_t) {
+        if (outgoing_.size() < kDrainBlock) outgoing_.resize(kDrainBlock);
+        stream_.async_read_some(asio::buffer(outgoing_), then([this](error_code ec, size_t) {
                                     if (ec) return close();
                                     drain();
                                 }));
@@ -353,7 +355,7 @@ private:
         write_head(head);
         if (chunked_) outgoing_ += "\r\nTransfer-Encoding: chunked";
         outgoing_ += "\r\n\r\n";
-        if (head_only_) return send_last();
+        if (head_only_) return send_last(outgoing_);
         source_ = std::move(source);
         ending_ = false;
         lane_.add_stream(this);
@@ -407,7 +409,7 @@ private:
     Stream stream_;
     HttpReader reader_;
     std::string outgoing_;
-    std::string body_;
+    std::shared_ptr<const std::string> body_;  // of a large answer
     std::unique_ptr<Source> source_;
     std::shared_ptr<const PeerCertificate> peer_;
     SteadyTime since_{};

@@ -9,6 +9,9 @@
 namespace berth::api {
 namespace {
 
+using model::Causes;
+using model::Where;
+
 constexpr size_t kMaxAnnotations = 256u << 10;
 constexpr size_t kMaxGenerated = 58;  // leaves five characters of a 63 character name
 
@@ -19,60 +22,49 @@ model::Fault name_fault(const model::Kind& kind, std::string_view name) {
     return model::dns1123_subdomain_fault(name);
 }
 
-void check_label_map(const Json* labels, std::vector<base::Cause>& causes) {
+void check_label_map(const Json* labels, const Where& at, Causes& causes) {
     if (labels == nullptr || !labels->is_object()) return;
     for (const auto& [key, value] : labels->as_object()) {
-        if (auto fault = model::label_key_fault(key)) causes.push_back(invalid_value("metadata.labels", key, *fault));
+        if (auto fault = model::label_key_fault(key)) causes.invalid(at, Json(key), *fault);
         if (!value.is_string()) continue;
-        if (auto fault = model::label_value_fault(value.as_string())) {
-            causes.push_back(invalid_value("metadata.labels", value.as_string(), *fault));
-        }
+        if (auto fault = model::label_value_fault(value.as_string())) causes.invalid(at, value, *fault);
     }
 }
 
-void check_annotation_map(const Json* annotations, std::vector<base::Cause>& causes) {
+void check_annotation_map(const Json* annotations, const Where& at, Causes& causes) {
     if (annotations == nullptr || !annotations->is_object()) return;
     size_t total = 0;
     for (const auto& [key, value] : annotations->as_object()) {
-        if (auto fault = model::annotation_key_fault(key)) {
-            causes.push_back(invalid_value("metadata.annotations", key, *fault));
-        }
+        if (auto fault = model::annotation_key_fault(key)) causes.invalid(at, Json(key), *fault);
         total += key.size() + (value.is_string() ? value.as_string().size() : 0);
     }
-    if (total > kMaxAnnotations) {
-        causes.push_back({"FieldValueTooLong", fmt::format("Too long: must have at most {} bytes", kMaxAnnotations),
-                          "metadata.annotations"});
-    }
+    if (total > kMaxAnnotations) causes.too_long(at, fmt::format("must have at most {} bytes", kMaxAnnotations));
 }
 
-void check_finalizers(const Json* finalizers, std::vector<base::Cause>& causes) {
+void check_finalizers(const Json* finalizers, const Where& at, Causes& causes) {
     if (finalizers == nullptr || !finalizers->is_array()) return;
     for (const auto& finalizer : finalizers->as_array()) {
         if (!finalizer.is_string()) continue;
-        const std::string_view name = finalizer.as_string();
-        if (auto fault = model::qualified_name_fault(name)) {
-            causes.push_back(invalid_value("metadata.finalizers", name, *fault));
-        }
+        if (auto fault = model::qualified_name_fault(finalizer.as_string())) causes.invalid(at, finalizer, *fault);
     }
 }
 
-void check_owners(const Json* owners, std::vector<base::Cause>& causes) {
+void check_owners(const Json* owners, const Where& at, Causes& causes) {
     if (owners == nullptr || !owners->is_array()) return;
     int controllers = 0;
     for (size_t i = 0; i < owners->as_array().size(); ++i) {
         const Json& owner = owners->as_array()[i];
+        const Where item = at.item(i);
         for (const auto* field : {"apiVersion", "kind", "name", "uid"}) {
             if (base::find_string(owner, {field}).empty()) {
-                causes.push_back(
-                    invalid_value(fmt::format("metadata.ownerReferences[{}].{}", i, field), "", "must not be empty"));
+                causes.invalid(item.member(field), Json(""), "must not be empty");
             }
         }
         const Json* controller = base::find(owner, {"controller"});
         if (controller != nullptr && controller->is_bool() && controller->as_bool()) ++controllers;
     }
     if (controllers > 1) {
-        causes.push_back(
-            invalid_value("metadata.ownerReferences", "", "Only one reference can have Controller set to true"));
+        causes.invalid(at, Json(""), "Only one reference can have Controller set to true");
     }
 }
 
@@ -135,20 +127,27 @@ Status stamp_new(Desk& desk, const Call& call, Json& object) {
     return {};
 }
 
-void check_name(const model::Kind& kind, const Json& object, std::vector<base::Cause>& causes) {
+void check_name(const model::Kind& kind, const Json& object, Causes& causes) {
+    const Where root;
+    const Where metadata = root.member("metadata");
     const auto name = meta_text(object, "name");
     if (name.empty()) {
-        causes.push_back(required_value("metadata.name", "name or generateName is required"));
+        causes.required(metadata.member("name"), "name or generateName is required");
     } else if (auto fault = name_fault(kind, name)) {
-        causes.push_back(invalid_value("metadata.name", name, *fault));
+        causes.invalid(metadata.member("name"), Json(name), *fault);
     }
 }
 
-void check_metadata(const Json& object, std::vector<base::Cause>& causes) {
-    check_label_map(base::find(object, {"metadata", "labels"}), causes);
-    check_annotation_map(base::find(object, {"metadata", "annotations"}), causes);
-    check_finalizers(base::find(object, {"metadata", "finalizers"}), causes);
-    check_owners(base::find(object, {"metadata", "ownerReferences"}), causes);
+void check_metadata(const Json& object, Causes& causes) {
+    const Where root;
+    const Where metadata = root.member("metadata");
+    const auto check = [&](std::string_view field, auto rule) {
+        rule(base::find(object, {"metadata", field}), metadata.member(field), causes);
+    };
+    check("labels", check_label_map);
+    check("annotations", check_annotation_map);
+    check("finalizers", check_finalizers);
+    check("ownerReferences", check_owners);
 }
 
 Status check_namespace(Desk& desk, const Call& call, std::string_view name) {

@@ -3,6 +3,7 @@
 #include "api/call.h"
 #include "api/desk.h"
 #include "base/json.h"
+#include "model/kinds/validate_rules.h"
 
 // metadata of objects: what the server sets, and what it checks.
 namespace berth::api {
@@ -16,8 +17,8 @@ Status match_url(const Call& call, Json& object);
 // Name (also from generateName), uid, creation time, generation; what clients may not set is dropped.
 Status stamp_new(Desk& desk, const Call& call, Json& object);
 // Labels, annotations, finalizers and owners.
-void check_metadata(const Json& object, std::vector<base::Cause>& causes);
-void check_name(const model::Kind& kind, const Json& object, std::vector<base::Cause>& causes);
+void check_metadata(const Json& object, model::Causes& causes);
+void check_name(const model::Kind& kind, const Json& object, model::Causes& causes);
 
 // The namespace exists and takes new objects. In the head, so that a create right after its namespace works.
 Status check_namespace(Desk& desk, const Call& call, std::string_view name);

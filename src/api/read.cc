@@ -74,21 +74,19 @@ Result<store::RecordPtr> read_record(Desk& desk, const Call& call) {
     return record;
 }
 
-Result<Response> read_one(Desk& desk, const Call& call, const Form& form) {
+Result<std::unique_ptr<AnswerSource>> read_one(Desk& desk, const Call& call, const Form& form) {
     const auto asked = TRY(parse_version(call.options.resource_version));
     if (asked > desk.store.revision()) return version_too_large(asked, desk.store.revision());
     const auto record = TRY(read_record(desk, call));
-    Response out;
-    render_object({*call.kind, form, desk.clock.wall()}, *record, out.body);
-    out.body += '\n';
-    return out;
+    std::string text;
+    render_object({*call.kind, form, desk.clock.wall()}, *record, text);
+    text += '\n';
+    return std::make_unique<AnswerSource>(std::move(text));
 }
 
-Result<Response> read_list(Desk& desk, const Call& call, const Form& form) {
-    const Found found = TRY(find(desk, call));
-    Response out;
-    out.body = render_list({*call.kind, form, desk.clock.wall()}, found.records, found.meta);
-    return out;
+Result<std::unique_ptr<AnswerSource>> read_list(Desk& desk, const Call& call, const Form& form) {
+    Found found = TRY(find(desk, call));
+    return std::make_unique<AnswerSource>(call, form, desk.clock.wall(), found.records, std::move(found.meta));
 }
 
 Result<std::vector<store::RecordPtr>> select_records(Desk& desk, const Call& call) {

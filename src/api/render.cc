@@ -61,12 +61,8 @@ void render_object(const Look& look, const store::Record& record, std::string& o
     }
 }
 
-std::string render_list(const Look& look, const std::vector<store::RecordPtr>& records, const ListMeta& meta) {
-    size_t size = 256;
-    for (const auto& record : records) size += record->bytes->size() + 48;
-    std::string out;
+void render_list_begin(const Look& look, const ListMeta& meta, std::string& out) {
     const bool table = look.form.shape == Form::Shape::Table;
-    if (!table) out.reserve(size);
     if (table) {
         append_table_head(look, meta.revision, out);
     } else {
@@ -89,15 +85,11 @@ std::string render_list(const Look& look, const std::vector<store::RecordPtr>& r
         append_columns(look.kind, out);
     }
     out += table ? ",\"rows\":[" : ",\"items\":[";
-    for (size_t i = 0; i < records.size(); ++i) {
-        if (i > 0) out += ',';
-        if (table)
-            append_row(look, *records[i], out);
-        else
-            render_object(look, *records[i], out);
-    }
-    out += "]}\n";
-    return out;
+}
+
+void render_list_item(const Look& look, const store::Record& record, std::string& out) {
+    if (look.form.shape == Form::Shape::Table) return append_row(look, record, out);
+    render_object(look, record, out);
 }
 
 }  // namespace berth::api

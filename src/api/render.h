@@ -24,7 +24,10 @@ struct ListMeta {
     std::string continue_token = {};
     std::optional<size_t> remaining = {};
 };
-std::string render_list(const Look& look, const std::vector<store::RecordPtr>& records, const ListMeta& meta);
+// A list: its head, its items with commas between them, its end.
+void render_list_begin(const Look& look, const ListMeta& meta, std::string& out);
+void render_list_item(const Look& look, const store::Record& record, std::string& out);
+inline constexpr std::string_view kListEnd = "]}\n";
 
 // An event's table; its column definitions are sent with the first one only.
 void render_event_table(const Look& look, const store::Record& record, bool with_columns, std::string& out);

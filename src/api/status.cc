@@ -2,11 +2,50 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "base/clipped.h"
+
 namespace berth::api {
+namespace {
+
+// An answer repeats of what was sent so much and no more: a cause has at most a value, a name and our words.
+constexpr size_t kMostOfACause = 3 * base::kMostRepeated;
+constexpr size_t kMostOfAMessage = 16u << 10;
+
+constexpr size_t kMostOfWarnings = 4096;  // in characters
+constexpr size_t kMostOfAWarning = 256;
+
+bool begins_character(char c) {
+    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+}
+
+size_t characters(std::string_view text) {
+    return static_cast<size_t>(std::count_if(text.begin(), text.end(), begins_character));
+}
+
+std::string_view first_characters(std::string_view text, size_t count) {
+    size_t at = 0;
+    for (size_t seen = 0; at < text.size(); ++at) {
+        if (begins_character(text[at]) && ++seen > count) break;
+    }
+    return text.substr(0, at);
+}
+
+std::string quoted_warning(std::string_view text) {
+    std::string out = "299 - \"";
+    for (const char c : text) {
+        if (c == '"' || c == '\\') out += '\\';
+        out += c == '\n' || c == '\r' ? ' ' : c;
+    }
+    return out + '"';
+}
+
+}  // namespace
 
 Json status_json(const Error& error, const Subject& subject) {
     JsonObject details;
-    if (!subject.name.empty()) details["name"] = subject.name;
+    if (!subject.name.empty()) details["name"] = base::clipped(subject.name);
     if (!subject.group.empty()) details["group"] = subject.group;
     if (!subject.kind.empty()) details["kind"] = subject.kind;
     if (!subject.uid.empty()) details["uid"] = subject.uid;
@@ -15,15 +54,19 @@ Json status_json(const Error& error, const Subject& subject) {
         for (const auto& cause : error.causes) {
             JsonObject row;
             if (!cause.reason.empty()) row["reason"] = cause.reason;
-            row["message"] = cause.message;
-            if (!cause.field.empty()) row["field"] = cause.field;
+            row["message"] = base::clipped(cause.message, kMostOfACause);
+            if (!cause.field.empty()) row["field"] = base::clipped(cause.field, kMostOfACause);
             causes.emplace_back(std::move(row));
         }
         details["causes"] = std::move(causes);
     }
     if (error.retry_after_s > 0) details["retryAfterSeconds"] = error.retry_after_s;
-    JsonObject out{{"kind", "Status"},    {"apiVersion", "v1"},       {"metadata", JsonObject{}},
-                   {"status", "Failure"}, {"message", error.message}, {"reason", base::name_of(error.reason)}};
+    JsonObject out{{"kind", "Status"},
+                   {"apiVersion", "v1"},
+                   {"metadata", JsonObject{}},
+                   {"status", "Failure"},
+                   {"message", base::clipped(error.message, kMostOfAMessage)},
+                   {"reason", base::name_of(error.reason)}};
     if (!details.empty()) out["details"] = std::move(details);
     out["code"] = base::http_code(error.reason);
     return out;
@@ -54,6 +97,19 @@ Response text_response(int code, std::string body) {
     out.content_type = "text/plain; charset=utf-8";
     out.body = std::move(body);
     return out;
+}
+
+void add_warnings(const std::vector<std::string>& warnings, Response& response) {
+    size_t total = 0;
+    for (const auto& warning : warnings) total += characters(warning);
+    const bool shortened = total > kMostOfWarnings;
+    size_t told = 0;
+    for (const auto& warning : warnings) {
+        if (shortened && told >= kMostOfWarnings) return;
+        const auto text = shortened ? first_characters(warning, kMostOfAWarning) : std::string_view(warning);
+        told += characters(text);
+        response.headers.emplace_back("Warning", quoted_warning(text));
+    }
 }
 
 Response error_response(const Error& error, const Subject& subject) {

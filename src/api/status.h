@@ -21,6 +21,9 @@ struct Subject {
 Json status_json(const Error& error, const Subject& subject = {});
 // {"status":"Success"} for a finished delete.
 Json success_json(const Subject& subject);
+// Headers for the client's person. Kubernetes' rule for many: from 4,096 characters on, the first 256 of each until
+// they are told.
+void add_warnings(const std::vector<std::string>& warnings, Response& response);
 Response error_response(const Error& error, const Subject& subject = {});
 Response json_response(int code, std::string body);
 Response text_response(int code, std::string body);

@@ -70,9 +70,16 @@ public:
         auto exchange = send(method, target, std::move(body), std::move(headers));
         Answer out;
         if (!exchange->answered) return out;
+        std::string piece;
         out.raw = *exchange->answered;
         out.code = out.raw.status;
-        if (auto json = base::parse_json(out.raw.body)) out.json = std::move(*json);
+        // A large answer comes in pieces.
+        while (exchange->source != nullptr && exchange->source->pull(piece) == Source::State::More) {
+            out.raw.body += piece;
+            piece.clear();
+        }
+        out.raw.body += piece;
+        if (auto json = base::parse_json(out.raw.content())) out.json = std::move(*json);
         return out;
     }
 

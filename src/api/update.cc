@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <set>
 
 #include "api/admission.h"
 #include "api/decode.h"
@@ -28,11 +28,12 @@ Status check_new_finalizers(const Call& call, const Json& before, const Json& af
     const Json* now = base::find(after, {"metadata", "finalizers"});
     if (now == nullptr || !now->is_array()) return {};
     const Json* old = base::find(before, {"metadata", "finalizers"});
+    std::set<std::string> known;
+    if (old != nullptr && old->is_array()) {
+        for (const auto& finalizer : old->as_array()) known.insert(base::to_text(finalizer));
+    }
     for (const auto& finalizer : now->as_array()) {
-        const bool known =
-            old != nullptr && old->is_array() &&
-            std::find(old->as_array().begin(), old->as_array().end(), finalizer) != old->as_array().end();
-        if (known) continue;
+        if (known.contains(base::to_text(finalizer))) continue;
         return invalid_object(
             call.kind->group, call.kind->kind, call.name,
             {forbidden_value("metadata.finalizers", fmt::format("no new finalizers can be added if the object is being "

@@ -81,16 +81,18 @@ public:
         }
         while (ready_.exchange(false, std::memory_order_acquire) || !drained_) {
             drained_ = false;
-            auto events = watch_->poll(kPollEvents);
-            if (!events) {
-                failure_ = events.error();
-                return fail(out);
+            if (next_ == polled_.size()) {
+                auto events = watch_->poll(kPollEvents);
+                if (!events) {
+                    failure_ = events.error();
+                    return fail(out);
+                }
+                polled_ = std::move(*events);
+                next_ = 0;
+                drained_ = polled_.empty();
             }
-            if (events->empty()) {
-                drained_ = true;
-                continue;
-            }
-            for (const auto& event : *events) write(*event, out);
+            // What is large goes out piece by piece: a page of it may be hundreds of MiB.
+            while (next_ < polled_.size() && out.size() < kPullBytes) write(*polled_[next_++], out);
             if (out.size() >= kPullBytes) return State::More;
         }
         if (now - last_bookmark_ >= std::chrono::seconds(kBookmarkSeconds)) bookmark(out);
@@ -113,6 +115,9 @@ private:
         }
         for (const auto& record : page->records) {
             if (filter_.matches(record, room_.facets)) write_line('A', record, out);
+            if (out.size() < kPullBytes || record == page->records.back()) continue;
+            initial_->after = record->key;
+            return State::More;
         }
         initial_->after = page->next;
         if (page->next) return State::More;
@@ -165,7 +170,8 @@ private:
 
     void bookmark(std::string& out) {
         last_bookmark_ = desk_.clock.now();
-        if (bookmarks_ && watch_ != nullptr) write_bookmark(watch_->progress(), false, out);
+        const bool all_told = next_ == polled_.size();
+        if (bookmarks_ && watch_ != nullptr && all_told) write_bookmark(watch_->progress(), false, out);
     }
 
     void write_bookmark(store::Revision revision, bool initial_end, std::string& out) {
@@ -201,6 +207,8 @@ private:
     std::optional<store::Listing> initial_;
     std::optional<Error> failure_;
     std::atomic<bool> ready_{true};
+    std::vector<EventPtr> polled_;
+    size_t next_ = 0;  // of polled_
     bool drained_ = true;
     bool stopped_ = false;
     bool mark_initial_end_ = false;

@@ -69,7 +69,7 @@ void add_http_metrics(base::Metrics& metrics, const std::string& prefix,
     };
     using Counters = api::HttpCounters;
     add("connections", "Open connections.", "gauge", &Counters::connections);
-    add("streams", "Open watches.", "gauge", &Counters::streams);
+    add("streams", "Open watches, and large answers under way.", "gauge", &Counters::streams);
     add("held_bytes", "Bytes of requests that are read or being answered.", "gauge", &Counters::held);
     add("slow_closed_total", "Connections cut because the client did not read.", "counter", &Counters::slow_closed);
     add("evicted_total", "Unknown clients' connections closed because their place was needed.", "counter",

@@ -127,6 +127,8 @@ void Server::add_readings() {
     add_http_metrics(metrics, "berth_http", http_->counters());
     metrics.add_reading("apiserver_current_inflight_requests", "Writes between arrival and answer.", "gauge",
                         [this] { return static_cast<double>(front_->writes_in_flight()); });
+    metrics.add_reading("berth_answer_bytes", "Bytes that large answers hold while they are read.", "gauge",
+                        [this] { return static_cast<double>(front_->answer_bytes()); });
     metrics.add_reading("berth_store_revision", "The newest durable revision.", "gauge",
                         [this] { return static_cast<double>(store_->revision()); });
 }

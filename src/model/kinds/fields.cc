@@ -75,6 +75,8 @@ Result<T> located(Result<T> read, const Where& where) {
     return read;
 }
 
+constexpr size_t kMostComplaints = 100;  // as Kubernetes' decoder
+
 class Checker {
 public:
     std::vector<std::string> complaints;
@@ -88,7 +90,8 @@ public:
             const Where here = where.member(it->key());
             const Field* f = type.find(it->key());
             if (f == nullptr) {
-                if (!keep) complaints.push_back(fmt::format("unknown field \"{}\"", here.text()));
+                if (!keep && complaints.size() < kMostComplaints)
+                    complaints.push_back(fmt::format("unknown field \"{}\"", here.text()));
                 it = keep ? it + 1 : o.erase(it);
                 continue;
             }

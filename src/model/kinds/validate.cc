@@ -1,6 +1,7 @@
 #include "model/kinds/validate.h"
 
 #include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -92,16 +93,14 @@ void check_config_keys(const Json& value, const Where& at, Causes& causes) {
 
 void check_unique(const Rule& rule, const Json& list, const Where& at, Causes& causes) {
     if (!list.is_array()) return;
-    std::vector<std::string_view> seen;
+    absl::flat_hash_set<std::string_view> seen;
     const std::string path = "." + rule.words;
     for (size_t i = 0; i < list.get_array().size(); ++i) {
         const auto key = string_at(list.get_array()[i], path);
         if (key.empty()) continue;
-        if (std::find(seen.begin(), seen.end(), key) != seen.end()) {
-            const Where item = at.item(i);
-            causes.duplicate(item.member(rule.words), Json(key));
-        }
-        seen.push_back(key);
+        if (seen.insert(key).second) continue;
+        const Where item = at.item(i);
+        causes.duplicate(item.member(rule.words), Json(key));
     }
 }
 

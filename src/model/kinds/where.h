@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/clipped.h"
+
 namespace berth::model {
 
 // Where in a document we are; a chain on the stack, spelled out only when somebody must be told.
@@ -22,19 +24,32 @@ struct Where {
 
     // spec.containers[0].resources.limits[cpu]
     std::string text() const {
-        if (parent == nullptr) return "";
-        std::string before = parent->text();
-        if (kind == Kind::Index) return before + "[" + std::to_string(index) + "]";
-        if (kind == Kind::Key) return before + "[" + std::string(name) + "]";
-        return before.empty() ? std::string(name) : before + "." + std::string(name);
+        std::string out;
+        append(out, true);
+        return base::clipped(std::move(out));
     }
 
     // spec.containers.resources.limits.cpu: as Go's decoder names it.
     std::string plain_text() const {
-        if (parent == nullptr) return "";
-        std::string before = parent->plain_text();
-        if (kind == Kind::Index) return before;
-        return before.empty() ? std::string(name) : before + "." + std::string(name);
+        std::string out;
+        append(out, false);
+        return base::clipped(std::move(out));
+    }
+
+private:
+    // Of names that are longer than what is repeated only the beginning.
+    void append(std::string& out, bool brackets) const {
+        if (parent == nullptr) return;
+        parent->append(out, brackets);
+        if (out.size() > base::kMostRepeated || (kind == Kind::Index && !brackets)) return;
+        const bool enclosed = kind != Kind::Member && brackets;
+        if (!enclosed && !out.empty()) out += '.';
+        if (enclosed) out += '[';
+        if (kind == Kind::Index)
+            out += std::to_string(index);
+        else
+            out += name.substr(0, base::kMostRepeated + 1);
+        if (enclosed) out += ']';
     }
 };
 
