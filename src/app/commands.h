@@ -6,7 +6,6 @@
 // The subcommands that app itself wires. Those of a person alone live in cli/.
 namespace berth::app {
 
-int bench(std::vector<std::string> words);
 int controllers(std::vector<std::string> words);
 int scheduler(std::vector<std::string> words);
 int store(std::vector<std::string> words);

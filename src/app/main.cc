@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "app/commands.h"
+#include "bench/bench.h"
 #include "cli/command.h"
 #include "cli/explain.h"
 #include "cli/migrate.h"
@@ -22,7 +23,7 @@ constexpr std::array kCommands{
     Command{"serve", "the API server alone", app::serve},
     Command{"scheduler", "the scheduler, attached to any Kubernetes API server", app::scheduler},
     Command{"controllers", "the reservations' life cycle, attached to any Kubernetes API server", app::controllers},
-    Command{"bench", "measure one workload in process", app::bench},
+    Command{"bench", "measure one workload in process", berth::bench::bench},
     Command{"whatif", "schedule a dump of a cluster offline and say why", berth::cli::whatif},
     Command{"explain", "why a pod or reservation is where it is, or nowhere", berth::cli::explain},
     Command{"reserve", "make reservations from flags, also one per node", berth::cli::reserve},

@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/result.h"
 
-namespace berth::cli {
+namespace berth::bench {
 
 // The flags of `berth bench`; 0 and "" mean the workload's own default.
 struct BenchOptions {
@@ -29,9 +29,12 @@ struct Workload {
     const char* alias = nullptr;  // what kube-scheduler's own benchmark calls it
 };
 
-// Each group of workloads is one file; app/bench.cc lists the groups.
+// Each group of workloads is one file; bench.cc lists the groups.
 std::span<const Workload> store_workloads();
 std::span<const Workload> core_workloads();
 std::span<const Workload> reservation_workloads();
+std::span<const Workload> api_workloads();
+// Those that have --mode embedded.
+std::span<const Workload> embedded_workloads();
 
-}  // namespace berth::cli
+}  // namespace berth::bench

@@ -1,11 +1,11 @@
-#include "app/bench_load.h"
+#include "bench/load.h"
 
 #include <fmt/format.h>
 
 #include <filesystem>
 #include <vector>
 
-namespace berth::app {
+namespace berth::bench {
 
 BenchPlace::BenchPlace(const std::string& data_dir) {
     const std::string base = data_dir.empty() ? std::filesystem::temp_directory_path().string() : data_dir;
@@ -22,9 +22,9 @@ Result<BenchFlock> connect_to(const std::string& url, const std::string& data_di
     return BenchFlock::connect(port, data_dir + "/pki", count);
 }
 
-Result<cli::Latencies> run_load(BenchFlock& flock, const Load& load) {
+Result<Latencies> run_load(BenchFlock& flock, const Load& load) {
     const auto now = [] { return base::system_clock().now(); };
-    cli::Latencies latencies;
+    Latencies latencies;
     std::vector<base::Instant> since(flock.size());
     int64_t next = 0;
     int64_t done = 0;
@@ -58,4 +58,4 @@ std::string pod_text(const std::string& name) {
         name);
 }
 
-}  // namespace berth::app
+}  // namespace berth::bench

@@ -1,35 +1,34 @@
-#include "cli/bench.h"
+#include "bench/bench.h"
 
 #include <fmt/format.h>
 
 #include <array>
 #include <cstdio>
 
-#include "app/bench_api.h"
-#include "app/commands.h"
 #include "base/json.h"
+#include "bench/workload.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
 
-namespace berth::app {
+namespace berth::bench {
 namespace {
 
 // One line a group of workloads.
 constexpr std::array kGroups{
-    cli::core_workloads,
-    cli::reservation_workloads,
-    cli::store_workloads,
+    core_workloads,
+    reservation_workloads,
+    store_workloads,
     api_workloads,
 };
 
-const cli::Workload* find_in(std::span<const cli::Workload> group, std::string_view name) {
+const Workload* find_in(std::span<const Workload> group, std::string_view name) {
     for (const auto& workload : group) {
         if (name == workload.name || (workload.alias && name == workload.alias)) return &workload;
     }
     return nullptr;
 }
 
-const cli::Workload* find_workload(std::string_view name, std::string_view mode) {
+const Workload* find_workload(std::string_view name, std::string_view mode) {
     if (mode == "embedded") {
         if (const auto* found = find_in(embedded_workloads(), name)) return found;
     }
@@ -50,8 +49,8 @@ void print_table(const JsonObject& fields) {
         fmt::print("{:<16} {}\n", std::string_view(field.key()), base::to_text(field.value()));
 }
 
-int run_workload(const std::string& name, const cli::BenchOptions& options, bool as_json) {
-    const cli::Workload* workload = find_workload(name, options.mode);
+int run_workload(const std::string& name, const BenchOptions& options, bool as_json) {
+    const Workload* workload = find_workload(name, options.mode);
     if (!workload) {
         fmt::print(stderr, "berth: unknown workload \"{}\"; 'berth bench --list' names them\n", name);
         return cli::kWrongUsage;
@@ -75,7 +74,7 @@ int run_workload(const std::string& name, const cli::BenchOptions& options, bool
 
 int bench(std::vector<std::string> words) {
     cli::CommandLine line("Measures one workload in this process.", "berth bench");
-    cli::BenchOptions options;
+    BenchOptions options;
     std::string name;
     std::string output = "table";
     bool list = false;
@@ -98,4 +97,4 @@ int bench(std::vector<std::string> words) {
     return run_workload(name, options, output == "json");
 }
 
-}  // namespace berth::app
+}  // namespace berth::bench

@@ -1,4 +1,4 @@
-#include "cli/core_bench.h"
+#include "bench/core.h"
 
 #include <fmt/format.h>
 #include <jemalloc/jemalloc.h>
@@ -7,14 +7,14 @@
 #include <ctime>
 #include <map>
 
-#include "cli/measure.h"
+#include "bench/measure.h"
 #include "sched/decide.h"
 #include "sched/fast/decider.h"
 #include "sched/preempt.h"
 
 #pragma weak mallctl
 
-namespace berth::cli {
+namespace berth::bench {
 namespace {
 
 using base::system_clock;
@@ -266,4 +266,4 @@ model::PodSpec plain_spec() {
     return spec;
 }
 
-}  // namespace berth::cli
+}  // namespace berth::bench

@@ -1,4 +1,4 @@
-#include "cli/measure.h"
+#include "bench/measure.h"
 
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 #include <ctime>
 #include <fstream>
 
-namespace berth::cli {
+namespace berth::bench {
 
 double Latencies::percentile(double percent) const {
     if (nanos_.empty()) return 0;
@@ -60,4 +60,4 @@ JsonObject report(const Latencies& latencies, size_t operations, const Stopwatch
             {"rss_mb", rounded(resident_mb())}};
 }
 
-}  // namespace berth::cli
+}  // namespace berth::bench

@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 
-namespace berth::app {
+namespace berth::bench {
 
 // Many HTTPS connections with the admin's certificate, served by one thread, for measuring: the clients should cost
 // little beside the server.
@@ -43,4 +43,4 @@ struct BenchAnswer {
 // Takes the first whole answer out of the text, if there is one.
 std::optional<BenchAnswer> take_answer(std::string& text);
 
-}  // namespace berth::app
+}  // namespace berth::bench

@@ -3,9 +3,9 @@
 
 #include <array>
 
-#include "cli/core_bench.h"
+#include "bench/core.h"
 
-namespace berth::cli {
+namespace berth::bench {
 namespace {
 
 SharedSpec shared(model::PodSpec spec) {
@@ -243,4 +243,4 @@ std::span<const Workload> core_workloads() {
     return kWorkloads;
 }
 
-}  // namespace berth::cli
+}  // namespace berth::bench

@@ -1,4 +1,3 @@
-#include "app/bench_api.h"
 
 #include <fmt/format.h>
 
@@ -7,15 +6,15 @@
 #include <csignal>
 #include <thread>
 
-#include "app/bench_load.h"
 #include "app/server.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "cli/bench.h"
-#include "cli/measure.h"
+#include "bench/load.h"
+#include "bench/measure.h"
+#include "bench/workload.h"
 
 // The API server over TLS, with its clients in the same process: what they cost is part of the figures.
-namespace berth::app {
+namespace berth::bench {
 namespace {
 
 constexpr int kClients = 32;
@@ -29,21 +28,21 @@ base::Instant now() {
 // A server on a directory of its own.
 struct Stand {
     BenchPlace place;
-    std::unique_ptr<Server> server;
+    std::unique_ptr<app::Server> server;
     double ready_s = 0;
 
-    explicit Stand(const cli::BenchOptions& options) : place(options.data_dir) {}
+    explicit Stand(const BenchOptions& options) : place(options.data_dir) {}
 
-    static Result<std::unique_ptr<Stand>> make(const cli::BenchOptions& options) {
+    static Result<std::unique_ptr<Stand>> make(const BenchOptions& options) {
         std::signal(SIGPIPE, SIG_IGN);
-        raise_file_limit();
+        app::raise_file_limit();
         auto out = std::make_unique<Stand>(options);
-        ServerOptions settings;
+        app::ServerOptions settings;
         settings.data_dir = out->place.path();
         settings.listen = "127.0.0.1:0";
         settings.in_memory = options.variant == "memory";
-        const cli::Stopwatch stopwatch;
-        out->server = TRY(Server::start(settings));
+        const Stopwatch stopwatch;
+        out->server = TRY(app::Server::start(settings));
         out->ready_s = std::chrono::duration<double>(stopwatch.wall()).count();
         return out;
     }
@@ -53,14 +52,14 @@ struct Stand {
 // The usual fields, and how many clients there were.
 Result<JsonObject> measure(const Stand& stand, const Load& load) {
     auto flock = TRY(stand.clients(kClients));
-    const cli::Stopwatch stopwatch;
-    const cli::Latencies latencies = TRY(run_load(flock, load));
+    const Stopwatch stopwatch;
+    const Latencies latencies = TRY(run_load(flock, load));
     JsonObject fields{{"mode", "embedded"}, {"clients", kClients}};
-    for (auto& field : cli::report(latencies, latencies.count(), stopwatch)) fields[field.key()] = field.value();
+    for (auto& field : report(latencies, latencies.count(), stopwatch)) fields[field.key()] = field.value();
     return fields;
 }
 
-int64_t count_of(const cli::BenchOptions& options, int64_t otherwise) {
+int64_t count_of(const BenchOptions& options, int64_t otherwise) {
     return options.pods > 0 ? options.pods : otherwise;
 }
 
@@ -74,29 +73,29 @@ Status make_pods(const Stand& stand, int64_t count) {
     return {};
 }
 
-Result<JsonObject> api_start(const cli::BenchOptions& options) {
-    const cli::Stopwatch stopwatch;
+Result<JsonObject> api_start(const BenchOptions& options) {
+    const Stopwatch stopwatch;
     const auto stand = TRY(Stand::make(options));
-    cli::Latencies once;
+    Latencies once;
     once.add(std::chrono::duration_cast<base::Duration>(std::chrono::duration<double>(stand->ready_s)));
-    JsonObject fields{{"mode", "embedded"}, {"ready_s", cli::rounded(stand->ready_s)}};
-    for (auto& field : cli::report(once, 1, stopwatch)) fields[field.key()] = field.value();
+    JsonObject fields{{"mode", "embedded"}, {"ready_s", rounded(stand->ready_s)}};
+    for (auto& field : report(once, 1, stopwatch)) fields[field.key()] = field.value();
     return fields;
 }
 
-Result<JsonObject> api_create(const cli::BenchOptions& options) {
+Result<JsonObject> api_create(const BenchOptions& options) {
     const auto stand = TRY(Stand::make(options));
     return measure(*stand, creates(count_of(options, 20'000)));
 }
 
-Result<JsonObject> api_get(const cli::BenchOptions& options) {
+Result<JsonObject> api_get(const BenchOptions& options) {
     const auto stand = TRY(Stand::make(options));
     TRY(make_pods(*stand, 100));
     const auto request = [](int64_t n) { return request_text("GET", fmt::format("{}/pod-{}", kPods, n % 100)); };
     return measure(*stand, {count_of(options, 40'000), 200, request});
 }
 
-Result<JsonObject> api_list(const cli::BenchOptions& options) {
+Result<JsonObject> api_list(const BenchOptions& options) {
     const auto stand = TRY(Stand::make(options));
     TRY(make_pods(*stand, 2000));
     const auto request = [](int64_t) { return request_text("GET", fmt::format("{}?resourceVersion=0", kPods)); };
@@ -104,7 +103,7 @@ Result<JsonObject> api_list(const cli::BenchOptions& options) {
 }
 
 // The lag of the events in a stretch of a stream: each carries the instant of its write.
-void note_lags(std::string& text, cli::Latencies& lags) {
+void note_lags(std::string& text, Latencies& lags) {
     constexpr std::string_view kStamp = "\"stamp\":\"";
     const auto arrived = now();
     size_t at = 0;
@@ -137,7 +136,7 @@ public:
     }
     int64_t events() const { return events_; }
     // After stop().
-    const cli::Latencies& lags() const { return lags_; }
+    const Latencies& lags() const { return lags_; }
 
 private:
     explicit Watchers(BenchFlock flock) : flock_(std::move(flock)) {}
@@ -158,15 +157,15 @@ private:
     }
 
     BenchFlock flock_;
-    cli::Latencies lags_;
+    Latencies lags_;
     std::atomic<int64_t> events_ = 0;
     std::atomic<bool> stop_ = false;
     std::thread thread_;
 };
 
 // One write every two milliseconds, whether or not the ones before were answered, as long as a connection is idle.
-Result<cli::Latencies> write_steadily(BenchFlock& flock, int64_t writes) {
-    cli::Latencies latencies;
+Result<Latencies> write_steadily(BenchFlock& flock, int64_t writes) {
+    Latencies latencies;
     std::vector<size_t> idle;
     std::vector<base::Instant> since(flock.size());
     for (size_t i = 0; i < flock.size(); ++i) idle.push_back(i);
@@ -197,14 +196,14 @@ Result<cli::Latencies> write_steadily(BenchFlock& flock, int64_t writes) {
 
 // 500 writes a second for three seconds, told to a thousand watches. p50 and p99 are the lag of the events; writes per
 // second count until the last one is answered.
-Result<JsonObject> api_watch(const cli::BenchOptions& options) {
+Result<JsonObject> api_watch(const BenchOptions& options) {
     const auto stand = TRY(Stand::make(options));
     const auto watches = static_cast<size_t>(options.nodes > 0 ? options.nodes : 1000);
     const auto watchers = TRY(Watchers::open(*stand, watches));
     auto flock = TRY(stand->clients(64));
     const int64_t writes = count_of(options, 1500);
-    const cli::Stopwatch stopwatch;
-    const cli::Latencies latencies = TRY(write_steadily(flock, writes));
+    const Stopwatch stopwatch;
+    const Latencies latencies = TRY(write_steadily(flock, writes));
     const double seconds = std::chrono::duration<double>(stopwatch.wall()).count();
     const auto expected = writes * static_cast<int64_t>((watches + 19) / 20);
     const auto deadline = now() + std::chrono::seconds(10);
@@ -217,26 +216,26 @@ Result<JsonObject> api_watch(const cli::BenchOptions& options) {
     return JsonObject{{"mode", "embedded"},
                       {"watches", watches},
                       {"offered_per_s", 500},
-                      {"ops_per_s", cli::rounded(static_cast<double>(writes) / seconds)},
-                      {"p50_us", cli::rounded(watchers->lags().percentile(50))},
-                      {"p99_us", cli::rounded(watchers->lags().percentile(99))},
-                      {"write_p99_us", cli::rounded(latencies.percentile(99))},
-                      {"cpu_us_per_op", cli::rounded(cpu_us / static_cast<double>(writes))},
-                      {"rss_mb", cli::rounded(cli::resident_mb())}};
+                      {"ops_per_s", rounded(static_cast<double>(writes) / seconds)},
+                      {"p50_us", rounded(watchers->lags().percentile(50))},
+                      {"p99_us", rounded(watchers->lags().percentile(99))},
+                      {"write_p99_us", rounded(latencies.percentile(99))},
+                      {"cpu_us_per_op", rounded(cpu_us / static_cast<double>(writes))},
+                      {"rss_mb", rounded(resident_mb())}};
 }
 
 constexpr std::array kWorkloads{
-    cli::Workload{"ApiStart", "the API server: time until it is ready, memory", api_start},
-    cli::Workload{"ApiCreate", "durable pod creates by 32 clients over TLS", api_create},
-    cli::Workload{"ApiGet", "reads of one pod by 32 clients over TLS", api_get},
-    cli::Workload{"ApiList", "lists of 2,000 pods", api_list},
-    cli::Workload{"ApiWatch", "1,000 watches (--nodes) at 500 writes a second: lag of events", api_watch},
+    Workload{"ApiStart", "the API server: time until it is ready, memory", api_start},
+    Workload{"ApiCreate", "durable pod creates by 32 clients over TLS", api_create},
+    Workload{"ApiGet", "reads of one pod by 32 clients over TLS", api_get},
+    Workload{"ApiList", "lists of 2,000 pods", api_list},
+    Workload{"ApiWatch", "1,000 watches (--nodes) at 500 writes a second: lag of events", api_watch},
 };
 
 }  // namespace
 
-std::span<const cli::Workload> api_workloads() {
+std::span<const Workload> api_workloads() {
     return kWorkloads;
 }
 
-}  // namespace berth::app
+}  // namespace berth::bench

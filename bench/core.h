@@ -4,10 +4,10 @@
 #include <memory>
 
 #include "base/random.h"
-#include "cli/bench.h"
+#include "bench/workload.h"
 #include "ledger/ledger.h"
 
-namespace berth::cli {
+namespace berth::bench {
 
 using SharedSpec = std::shared_ptr<const model::PodSpec>;
 
@@ -36,4 +36,4 @@ model::Node plain_node(size_t number);
 // 100m, 500Mi.
 model::PodSpec plain_spec();
 
-}  // namespace berth::cli
+}  // namespace berth::bench

@@ -4,9 +4,9 @@
 #include <array>
 #include <charconv>
 
-#include "cli/core_bench.h"
+#include "bench/core.h"
 
-namespace berth::cli {
+namespace berth::bench {
 namespace {
 
 constexpr size_t kReservations = 5000;
@@ -190,4 +190,4 @@ std::span<const Workload> reservation_workloads() {
     return kWorkloads;
 }
 
-}  // namespace berth::cli
+}  // namespace berth::bench

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 
-namespace berth::cli {
+namespace berth::bench {
 
 // Latencies of one kind of operation, gathered without order.
 class Latencies {
@@ -42,4 +42,4 @@ private:
 // ops_per_s, p50_us, p99_us, cpu_us_per_op (of the whole process) and rss_mb, as every workload reports them.
 JsonObject report(const Latencies&, size_t operations, const Stopwatch&);
 
-}  // namespace berth::cli
+}  // namespace berth::bench

@@ -8,14 +8,14 @@
 #include <csignal>
 #include <thread>
 
-#include "app/bench_api.h"
-#include "app/bench_load.h"
 #include "app/components.h"
 #include "base/json.h"
 #include "base/mentions.h"
+#include "bench/load.h"
+#include "bench/workload.h"
 #include "link/bell.h"
 
-namespace berth::app {
+namespace berth::bench {
 namespace {
 
 constexpr size_t kConnections = 256;  // about what a Kubernetes API server lets write at once
@@ -87,7 +87,7 @@ struct Sizes {
 
 JsonObject fields(const Sizes& sizes, const Witness& witness, const std::vector<base::Instant>& sent, double cpu_us,
                   double node_mb, double pod_mb) {
-    cli::Latencies latencies;
+    Latencies latencies;
     base::Instant last = sent[static_cast<size_t>(sizes.initial)];
     for (auto i = static_cast<size_t>(sizes.initial); i < sent.size(); ++i) {
         latencies.add(witness.bound_at(i) - sent[i]);
@@ -98,31 +98,31 @@ JsonObject fields(const Sizes& sizes, const Witness& witness, const std::vector<
     return {{"mode", "embedded"},
             {"nodes", sizes.nodes},
             {"pods", sizes.pods},
-            {"decisions_per_s", cli::rounded(pods / seconds)},
-            {"p50_us", cli::rounded(latencies.percentile(50))},
-            {"p99_us", cli::rounded(latencies.percentile(99))},
-            {"cpu_us_per_pod", cli::rounded(cpu_us / pods)},
-            {"bytes_per_node", cli::rounded(node_mb * 1e6 / static_cast<double>(sizes.nodes))},
-            {"bytes_per_pod", cli::rounded(pod_mb * 1e6 / pods)},
-            {"rss_mb", cli::rounded(cli::resident_mb())}};
+            {"decisions_per_s", rounded(pods / seconds)},
+            {"p50_us", rounded(latencies.percentile(50))},
+            {"p99_us", rounded(latencies.percentile(99))},
+            {"cpu_us_per_pod", rounded(cpu_us / pods)},
+            {"bytes_per_node", rounded(node_mb * 1e6 / static_cast<double>(sizes.nodes))},
+            {"bytes_per_pod", rounded(pod_mb * 1e6 / pods)},
+            {"rss_mb", rounded(resident_mb())}};
 }
 
 // Created one after the other on each connection; measured from the request until the pod is bound.
-Result<JsonObject> scheduling_basic(const cli::BenchOptions& options) {
+Result<JsonObject> scheduling_basic(const BenchOptions& options) {
     std::signal(SIGPIPE, SIG_IGN);
-    raise_file_limit();
+    app::raise_file_limit();
     const Sizes sizes{options.nodes > 0 ? options.nodes : 5000, options.initial > 0 ? options.initial : 1000,
                       options.pods > 0 ? options.pods : 20'000};
     const BenchPlace place(options.data_dir);
-    UpOptions up;
+    app::UpOptions up;
     up.server.data_dir = place.path();
     up.server.listen = "127.0.0.1:0";
     up.server.in_memory = options.variant == "memory";
     up.nodes = static_cast<int>(sizes.nodes);
-    const double before = cli::resident_mb();
-    const auto server = TRY(Server::start(up.server));
-    const auto components = TRY(start_components(*server, up));
-    const double with_nodes = cli::resident_mb();
+    const double before = resident_mb();
+    const auto server = TRY(app::Server::start(up.server));
+    const auto components = TRY(app::start_components(*server, up));
+    const double with_nodes = resident_mb();
     auto flock = TRY(connect_to(server->url(), place.path(), kConnections));
     std::vector<base::Instant> sent(static_cast<size_t>(sizes.initial + sizes.pods));
     Witness witness(server->store(), sent.size());
@@ -134,21 +134,21 @@ Result<JsonObject> scheduling_basic(const cli::BenchOptions& options) {
         return witness.wait_for(static_cast<size_t>(first + count));
     };
     TRY(create(0, sizes.initial));
-    const cli::Stopwatch stopwatch;
-    const double begin = cli::resident_mb();
+    const Stopwatch stopwatch;
+    const double begin = resident_mb();
     TRY(create(sizes.initial, sizes.pods));
     const double cpu_us = std::chrono::duration<double, std::micro>(stopwatch.cpu()).count();
-    return fields(sizes, witness, sent, cpu_us, with_nodes - before, cli::resident_mb() - begin);
+    return fields(sizes, witness, sent, cpu_us, with_nodes - before, resident_mb() - begin);
 }
 
 constexpr std::array kWorkloads{
-    cli::Workload{"SchedulingBasic", "create to bound through a whole control plane", scheduling_basic},
+    Workload{"SchedulingBasic", "create to bound through a whole control plane", scheduling_basic},
 };
 
 }  // namespace
 
-std::span<const cli::Workload> embedded_workloads() {
+std::span<const Workload> embedded_workloads() {
     return kWorkloads;
 }
 
-}  // namespace berth::app
+}  // namespace berth::bench

@@ -3,11 +3,11 @@
 #include <functional>
 #include <string>
 
-#include "app/bench_flock.h"
 #include "base/clock.h"
-#include "cli/measure.h"
+#include "bench/flock.h"
+#include "bench/measure.h"
 
-namespace berth::app {
+namespace berth::bench {
 
 // A directory of its own for a measured server; gone with it.
 class BenchPlace {
@@ -31,9 +31,9 @@ struct Load {
     std::function<std::string(int64_t number)> request;
     std::function<void(int64_t number)> sent = nullptr;
 };
-Result<cli::Latencies> run_load(BenchFlock& flock, const Load& load);
+Result<Latencies> run_load(BenchFlock& flock, const Load& load);
 
 // A pod as people write them.
 std::string pod_text(const std::string& name);
 
-}  // namespace berth::app
+}  // namespace berth::bench

@@ -1,4 +1,4 @@
-#include "app/bench_flock.h"
+#include "bench/flock.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include <charconv>
 #include <vector>
 
-namespace berth::app {
+namespace berth::bench {
 namespace {
 
 struct Wire {
@@ -151,4 +151,4 @@ std::optional<BenchAnswer> take_answer(std::string& text) {
     return out;
 }
 
-}  // namespace berth::app
+}  // namespace berth::bench

@@ -5,13 +5,13 @@
 #include <cstdio>
 #include <string_view>
 
-#include "cli/bench.h"
+#include "bench/workload.h"
 
 // The store's workloads without the rest of Berth: `bench_store [NAME...]` prints one JSON object for each. Each runs
 // in a process of its own, so that one's memory does not count for the next.
 namespace {
 
-using berth::cli::Workload;
+using berth::bench::Workload;
 
 int run(const Workload& workload) {
     auto fields = workload.run({});
@@ -37,7 +37,7 @@ bool wanted(const Workload& workload, int count, char** names) {
 
 int main(int argc, char** argv) {
     int failed = 0;
-    for (const auto& workload : berth::cli::store_workloads()) {
+    for (const auto& workload : berth::bench::store_workloads()) {
         if (!wanted(workload, argc - 1, argv + 1)) continue;
         const pid_t child = fork();
         if (child == 0) _exit(run(workload));

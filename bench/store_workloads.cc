@@ -8,13 +8,13 @@
 #include <thread>
 
 #include "base/random.h"
-#include "cli/bench.h"
-#include "cli/measure.h"
+#include "bench/measure.h"
+#include "bench/workload.h"
 #include "store/sqlite_log.h"
 #include "store/store.h"
 #include "store/temp_dir.h"
 
-namespace berth::cli {
+namespace berth::bench {
 namespace {
 
 using base::system_clock;
@@ -252,4 +252,4 @@ std::span<const Workload> store_workloads() {
     return kWorkloads;
 }
 
-}  // namespace berth::cli
+}  // namespace berth::bench
