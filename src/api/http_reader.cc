@@ -1,5 +1,23 @@
 #include "api/http_reader.h"
 
+#include <fmt/format.h>
+
+#include <boost/assert.hpp>
+#include <stdexcept>
+
+namespace boost {
+
+void assertion_failed(const char* expression, const char* /*function*/, const char* file, long line) {
+    throw std::logic_error(fmt::format("{}:{}: {} does not hold", file, line, expression));
+}
+
+void assertion_failed_msg(const char* expression, const char* message, const char* function, const char* file,
+                          long line) {
+    assertion_failed(fmt::format("{} ({})", expression, message).c_str(), function, file, line);
+}
+
+}  // namespace boost
+
 namespace berth::api {
 namespace {
 

@@ -1,5 +1,9 @@
 #pragma once
 
+// What Beast asserts about bytes of others is no reason to end the process: it throws (boost::assertion_failed), which
+// ends the connection.
+#define BOOST_ENABLE_ASSERT_HANDLER
+
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
