@@ -199,6 +199,10 @@ public:
     const Changes& changes() const { return changes_; }
     // Asking may make counters, which changes no answer.
     Terms& terms() const { return *terms_; }
+
+    // What questions cost: looks at one term on one row. A count, so that it is the same on every machine.
+    void count_looks(uint64_t looks) const { looks_ += looks; }
+    uint64_t looks() const { return looks_; }
     const Workloads& workloads() const { return workloads_; }
     const Priorities& priorities() const { return priorities_; }
 
@@ -346,6 +350,7 @@ private:
     base::StringMap<absl::InlinedVector<PodIndex, 2>> linked_;  // by the uid of a reservation they name, written out
     EndedOwners ended_;
     base::StringMap<std::vector<ReservationIndex>> stranded_;  // live ones, by the name of their unknown node
+    mutable uint64_t looks_ = 0;
 };
 
 }  // namespace berth::ledger

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "model/pod_resources.h"
 #include "model/read_selectors.h"
@@ -48,11 +49,15 @@ void read_node_affinity(const Reader& affinity, PodSpec& out) {
 void merge_keys(std::optional<Selector>& selector, const Reader& keys, const Labels& labels, Requirement::Op op) {
     if (!selector) return;
     std::vector<Requirement> all = selector->requirements();
+    std::set<std::string, std::less<>> known;  // keys that are narrowed so already
+    for (const auto& requirement : all) {
+        const std::string* value = labels.find(requirement.key);
+        if (value && requirement == Requirement{requirement.key, op, {*value}}) known.insert(requirement.key);
+    }
     keys.each([&](const Reader& item) {
         const std::string* value = labels.find(item.text());
-        if (!value) return;
-        Requirement requirement{std::string(item.text()), op, {*value}};
-        if (std::find(all.begin(), all.end(), requirement) == all.end()) all.push_back(std::move(requirement));
+        if (!value || !known.emplace(item.text()).second) return;
+        all.push_back({std::string(item.text()), op, {*value}});
     });
     if (all.size() != selector->requirements().size()) selector = Selector(std::move(all));
 }

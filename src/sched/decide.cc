@@ -54,7 +54,13 @@ std::string fault_in_scoring(const Ask& ask, const Profile& profile, std::span<c
 
 }  // namespace
 
+size_t looks_per_row(const model::PodSpec& spec) {
+    return 1 + spec.spread.size() + spec.affinity.size() + spec.anti_affinity.size() + spec.node_selector.size() +
+           (spec.required_nodes ? spec.required_nodes->size() : 0) + spec.tolerations.size() + spec.volumes.size();
+}
+
 Strikes filter(const Ask& ask, const Ledger& ledger, const Profile& profile, Row begin, Row end) {
+    ledger.count_looks((end - begin) * looks_per_row(*ask.spec));
     Strikes strikes(ledger, begin, end);
     for (const auto& plugin : profile.filters) plugin->strike(ask, ledger, strikes);
     return strikes;

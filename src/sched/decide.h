@@ -29,6 +29,9 @@ Verdict weigh(const Ask& ask, const Ledger& ledger, const Profile& profile, Stri
 // The best of these rows, all of them feasible: what decide() chooses when no other row is.
 Row best_of(const Ask& ask, const Ledger& ledger, const Profile& profile, std::span<const Row> feasible);
 
+// What filters look at on each row, for Ledger::count_looks().
+size_t looks_per_row(const model::PodSpec& spec);
+
 // Runs the filters alone over [begin, end).
 Strikes filter(const Ask& ask, const Ledger& ledger, const Profile& profile, Row begin, Row end);
 

@@ -9,6 +9,14 @@ namespace {
 
 constexpr base::Duration kLongestSleep = std::chrono::minutes(5);
 
+constexpr int64_t kNanosPerLook = 10;
+constexpr uint64_t kDear = 50'000;             // looks of one attempt
+constexpr uint64_t kLong = 500'000;            // the same
+constexpr int64_t kDearShare = 8;              // one part of so many
+constexpr int64_t kMostCredit = 100'000;       // looks
+constexpr int64_t kPause = 199;                // times what a long attempt took
+constexpr uint64_t kMostCounted = 1ull << 40;  // looks; three hours
+
 constexpr uint32_t bits(std::initializer_list<Change> changes) {
     uint32_t set = 0;
     for (const Change change : changes) set |= static_cast<uint32_t>(change);
@@ -59,7 +67,7 @@ uint32_t cures(std::string_view plugin) {
 void Queue::leave(Item& item) {
     switch (item.where) {
         case Where::Active:
-            active_.erase({-static_cast<int64_t>(item.entry.priority), item.arrival, item.entry.key});
+            active(item.lane).erase(rank_of(item));
             break;
         case Where::Backoff:
             backoff_.erase({item.backoff_until, item.entry.key});
@@ -77,7 +85,7 @@ void Queue::leave(Item& item) {
 
 void Queue::activate(Item& item) {
     item.where = Where::Active;
-    active_.insert({-static_cast<int64_t>(item.entry.priority), item.arrival, item.entry.key});
+    active(item.lane).insert(rank_of(item));
 }
 
 void Queue::back_off(Item& item, base::Instant now) {
@@ -97,6 +105,7 @@ void Queue::add(const Entry& entry, bool gated, base::Instant now) {
     Item& item = found->second;
     if (!fresh) leave(item);
     if (fresh) item.arrival = arrivals_++;
+    if (fresh && entry.expected > kDear) item.lane = Lane::Dear;
     item.entry = entry;
     if (gated) {
         item.where = Where::Gated;
@@ -104,7 +113,8 @@ void Queue::add(const Entry& entry, bool gated, base::Instant now) {
         return;
     }
     if (!item.ready_since) item.ready_since = now;
-    activate(item);
+    if (item.lane == Lane::Plain) return activate(item);
+    back_off(item, now);
 }
 
 void Queue::remove(std::string_view key) {
@@ -127,13 +137,42 @@ void Queue::flush(base::Instant now) {
 
 std::optional<std::string> Queue::pop(base::Instant now) {
     flush(now);
-    if (active_.empty()) return std::nullopt;
-    Item& item = items_.find(active_.begin()->key)->second;
+    const int64_t earned = std::max<int64_t>(0, (now - credited_at_).count()) / (kNanosPerLook * kDearShare);
+    credit_ = std::min(kMostCredit, credit_ + earned);
+    credited_at_ = now;
+    const Rank* first = next(now);
+    if (first == nullptr) return std::nullopt;
+    Item& item = items_.find(first->key)->second;
     leave(item);
     item.where = Where::InFlight;
     ++item.attempts;
     item.popped_at_change = changes_;
     return item.entry.key;
+}
+
+const Queue::Rank* Queue::next(base::Instant now) const {
+    const auto first_of = [&](Lane lane) { return active(lane).empty() ? nullptr : &*active(lane).begin(); };
+    const Rank* plain = first_of(Lane::Plain);
+    if (plain != nullptr && credit_ <= 0) return plain;
+    const Rank* best = plain;
+    for (const Rank* other : {first_of(Lane::Dear), now < long_until_ ? nullptr : first_of(Lane::Long)}) {
+        if (other != nullptr && (best == nullptr || *other < *best)) best = other;
+    }
+    return best;
+}
+
+void Queue::worked(std::string_view key, uint64_t looks, base::Instant now) {
+    looks = std::min(looks, kMostCounted);
+    const auto cost = static_cast<int64_t>(looks);
+    if (looks > kDear) credit_ -= cost;
+    if (looks > kLong) long_until_ = now + base::Duration(kPause * kNanosPerLook * cost);
+    const auto found = items_.find(key);
+    if (found == items_.end() || found->second.where == Where::InFlight) return;
+    Item& item = found->second;
+    const bool ready = item.where == Where::Active;
+    if (ready) leave(item);
+    item.lane = looks > kLong ? Lane::Long : looks > kDear ? Lane::Dear : Lane::Plain;
+    if (ready) activate(item);
 }
 
 int Queue::attempts(std::string_view key) const {
@@ -199,9 +238,10 @@ void Queue::hurry(const std::function<bool(std::string_view key)>& told) {
 }
 
 std::optional<base::Instant> Queue::next_wake() const {
-    if (!active_.empty()) return base::Instant{INT64_MIN};
+    if (!active(Lane::Plain).empty() || !active(Lane::Dear).empty()) return base::Instant{INT64_MIN};
     std::optional<base::Instant> next;
-    if (!backoff_.empty()) next = backoff_.begin()->first;
+    if (!active(Lane::Long).empty()) next = long_until_;
+    if (!backoff_.empty()) next = next ? std::min(*next, backoff_.begin()->first) : backoff_.begin()->first;
     if (!parked_.empty()) {
         const base::Instant awake = parked_.begin()->first + kLongestSleep;
         next = next ? std::min(*next, awake) : awake;
@@ -210,7 +250,9 @@ std::optional<base::Instant> Queue::next_wake() const {
 }
 
 Queue::Sizes Queue::sizes() const {
-    return {active_.size(), backoff_.size(), parked_.size(), gated_};
+    size_t ready = 0;
+    for (const auto& lane : active_) ready += lane.size();
+    return {ready, backoff_.size(), parked_.size(), gated_};
 }
 
 }  // namespace berth::sched

@@ -4,12 +4,15 @@
 #include <utility>
 
 #include "model/node_reservation.h"
+#include "sched/decide.h"
 #include "sched/fast/decider.h"
 
 namespace berth::sched {
 namespace {
 
 constexpr base::Duration kReadAgain = std::chrono::seconds(1);
+// About 2 ms: then what was decided is carried out, and what happened meanwhile is heard.
+constexpr uint64_t kMostLooks = 200'000;
 
 // Whether pods have the same of both: what the kubelet reports less what is kept for others.
 bool same_room(const model::Node& a, const model::Node& b) {
@@ -70,7 +73,9 @@ void Scheduler::put(model::Pod pod, base::Instant now) {
     const bool assumed = ledger_.find_pod(uid) != ledger::kNone;
     if (!assumed) follow_nomination(pending, nominated_before, now);
     if (!changed || assumed) return;
-    queue_.add({uid, pending.pod.spec->priority, pending.pod.meta.created}, !pending.pod.gates.empty(), now);
+    const model::PodSpec& spec = *pending.pod.spec;
+    queue_.add({uid, spec.priority, pending.pod.meta.created, ledger_.rows() * looks_per_row(spec)},
+               !pending.pod.gates.empty(), now);
 }
 
 void Scheduler::put_bound(model::Pod pod, base::Instant now) {
@@ -208,10 +213,13 @@ std::vector<Plan> Scheduler::step(base::Instant now, base::Time wall, size_t mos
         plans.emplace_back(read.second);
         return true;
     });
-    for (size_t i = 0; i < most; ++i) {
+    const uint64_t begun = ledger_.looks();
+    for (size_t i = 0; i < most && ledger_.looks() - begun < kMostLooks; ++i) {
         const auto key = queue_.pop(now);
         if (!key) break;
+        const uint64_t before = ledger_.looks();
         decide_one(*key, now, wall, plans);
+        queue_.worked(*key, ledger_.looks() - before, now);
     }
     release_claims(plans);  // last: whoever claimed before a crash may just have been given the same again
     return plans;

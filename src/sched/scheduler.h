@@ -59,8 +59,8 @@ public:
     void remove_reservation(std::string_view uid, base::Instant now);
 
     // --- decisions
-    // Decides for at most `most` of those whose turn it is. Each decision is held in the ledger, so the next one sees
-    // it.
+    // Decides for at most `most` of those whose turn it is, or for fewer when those cost much. Each decision is held in
+    // the ledger, so the next one sees it.
     // `wall` is for the times that conditions carry.
     std::vector<Plan> step(base::Instant now, base::Time wall, size_t most);
     // When step() will have something to do that it does not have now.

@@ -137,5 +137,31 @@ TEST_F(SchedulerTest, ForeignSchedulersPodsAreLeftAlone) {
     EXPECT_EQ(used(), 100);
 }
 
+// A round that costs much ends early, so that what was decided is carried out and what came meanwhile is heard.
+TEST_F(SchedulerTest, ARoundIsBoundedByWhatItCosts) {
+    for (int i = 2; i <= 100; ++i) scheduler_.put(node("n" + std::to_string(i), 4000), now_);
+    for (int i = 0; i < 50; ++i) {
+        model::Pod poison = pod("poison-" + std::to_string(i), 100);
+        auto spec = std::make_shared<model::PodSpec>(*poison.spec);
+        for (int j = 0; j < 1000; ++j) {
+            model::SpreadConstraint constraint;
+            constraint.topology_key = "absent-" + std::to_string(i) + "-" + std::to_string(j);
+            spec->spread.push_back(constraint);
+        }
+        poison.spec = spec;
+        scheduler_.put(poison, now_);
+    }
+    step();
+    EXPECT_GT(scheduler_.queue_sizes().active, 40U);
+    scheduler_.put(pod("plain", 100), now_);
+    for (const auto& plan : step()) {
+        if (const auto* bind = std::get_if<BindPod>(&plan)) {
+            EXPECT_EQ(bind->name, "plain");
+            return;
+        }
+    }
+    FAIL() << "the plain pod waits for the others";
+}
+
 }  // namespace
 }  // namespace berth::sched

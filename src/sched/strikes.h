@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -49,6 +50,7 @@ public:
     void overrule(Row row, const Refusal* refusal);
 
     bool open(Row row) const { return open_[row - begin_] != 0; }
+    bool any_open() const { return std::find(open_.begin(), open_.end(), 1) != open_.end(); }
     std::vector<Row> open_rows() const;
     // nullptr when the row is open or empty.
     const Refusal* why(Row row) const;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "model/kinds/path.h"
@@ -170,6 +171,23 @@ void spread(const Json& c, const Where& where, Causes& causes) {
                        fmt::format("can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {}", when));
 }
 
+// A topology key has at most one constraint of each kind.
+void spread_kinds(const Json& spec, const Where& where, Causes& causes) {
+    std::map<std::pair<std::string_view, std::string_view>, size_t> last;
+    const Where list = where.member("topologySpreadConstraints");
+    const auto& all = list_at(spec, ".topologySpreadConstraints");
+    const auto kind = [&](size_t i) {
+        return std::pair(string_at(all[i], ".topologyKey"), string_at(all[i], ".whenUnsatisfiable"));
+    };
+    for (size_t i = 0; i < all.size(); ++i) last[kind(i)] = i;
+    for (size_t i = 0; i < all.size(); ++i) {
+        if (last[kind(i)] == i) continue;
+        const Where item = list.item(i);
+        causes.duplicate(item.member("{topologyKey, whenUnsatisfiable}"),
+                         Json(fmt::format("{{{}, {}}}", kind(i).first, kind(i).second)));
+    }
+}
+
 // In, NotIn want values; Exists, DoesNotExist none; Gt, Lt one (of nodes only).
 void requirement(const Json& r, const Where& where, Causes& causes, bool of_nodes) {
     const auto op = string_at(r, ".operator");
@@ -212,6 +230,7 @@ constexpr NamedRule kRules[] = {
     {"handler", handler},
     {"toleration", toleration},
     {"spread", spread},
+    {"spread-kinds", spread_kinds},
     {"node-requirement", node_requirement},
     {"label-requirement", label_requirement},
     {"taints", taints},

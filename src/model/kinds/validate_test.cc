@@ -62,6 +62,17 @@ TEST(Validate, AgreesWithKubernetes) {
     EXPECT_GE(count, 170);
 }
 
+TEST(Validate, ATopologyKeyHasOneConstraintOfEachKind) {
+    const Json pod = parsed(R"({"spec":{"containers":[{"name":"c","image":"i"}],"topologySpreadConstraints":[
+        {"maxSkew":1,"topologyKey":"zone","whenUnsatisfiable":"DoNotSchedule"},
+        {"maxSkew":1,"topologyKey":"zone","whenUnsatisfiable":"ScheduleAnyway"},
+        {"maxSkew":2,"topologyKey":"zone","whenUnsatisfiable":"DoNotSchedule"}]}})");
+    const auto causes = validate(pod, *kinds().of("v1", "Pod"));
+    ASSERT_EQ(causes.size(), 1U);
+    EXPECT_EQ(causes[0].field, "spec.topologySpreadConstraints[0].{topologyKey, whenUnsatisfiable}");
+    EXPECT_EQ(causes[0].message, R"(Duplicate value: "{zone, DoNotSchedule}")");
+}
+
 TEST(Validate, WhatMayNotChange) {
     const Json before = parsed(R"({"spec":{"selector":{"matchLabels":{"a":"b"}},"replicas":1}})");
     const Json after = parsed(R"({"spec":{"selector":{"matchLabels":{"a":"c"}},"replicas":2}})");

@@ -83,7 +83,7 @@ public:
     }
 
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
-        if (!concerns(ask, ledger)) return;
+        if (!strikes.any_open() || !concerns(ask, ledger)) return;
         const Closed closed = closed_to(ask, ledger);
         if (closed.far.empty() && closed.near.empty() && closed.shunning.empty()) return;
         const auto far = strikes.refusal(kName, {"node(s) didn't match pod affinity rules"}, true);

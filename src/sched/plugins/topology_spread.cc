@@ -95,6 +95,19 @@ ClosedDomains limit_of(const SpreadConstraint& constraint, const ledger::Tally& 
     return limit;
 }
 
+// A hard key that no node has. Then no node takes part in counting, so no domain is full, and every row lacks a label.
+const ledger::TopologyKey* key_nowhere(const Ask& ask, const Ledger& ledger) {
+    const ledger::TopologyKey* nowhere = nullptr;
+    for (const auto& constraint : ask.spec->spread) {
+        if (!constraint.hard) continue;
+        if (constraint.max_skew < 1) return nullptr;
+        if (nowhere != nullptr) continue;
+        const auto& key = ledger.terms().key(constraint.topology_key);
+        if (key.domains() == 0) nowhere = &key;
+    }
+    return nowhere;
+}
+
 class SpreadFilter final : public Filter {
 public:
     explicit SpreadFilter(SpreadDefaults defaults) : defaults_(std::move(defaults)) {}
@@ -104,12 +117,15 @@ public:
     }
 
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
-        const Constraints hard = constraints_of(ask, ledger, defaults_, true);
-        if (hard.list.empty()) return;
-        const std::vector<ClosedDomains> limits = limits_of(ask, ledger, hard);
-        const auto skewed = strikes.refusal(kName, {"node(s) didn't match pod topology spread constraints"}, false);
+        if (!strikes.any_open() || !concerns(ask, ledger)) return;
         const auto unlabelled = strikes.refusal(
             kName, {"node(s) didn't match pod topology spread constraints (missing required label)"}, true);
+        ledger.terms().trim();
+        if (key_nowhere(ask, ledger) != nullptr) {
+            return strikes.each_open([&](Row row) { strikes.strike(row, unlabelled); });
+        }
+        const auto skewed = strikes.refusal(kName, {"node(s) didn't match pod topology spread constraints"}, false);
+        const std::vector<ClosedDomains> limits = limits_of(ask, ledger, constraints_of(ask, ledger, defaults_, true));
         strikes.each_open([&](Row row) {
             for (const ClosedDomains& limit : limits) {
                 if (limit.lacks(row)) return strikes.strike(row, unlabelled);
@@ -119,13 +135,14 @@ public:
     }
 
     std::optional<std::vector<ClosedDomains>> closed_domains(const Ask& ask, const Ledger& ledger) const override {
+        ledger.terms().trim();
+        if (const auto* key = key_nowhere(ask, ledger)) return std::vector{ClosedDomains{key->rows(), {1}}};
         return limits_of(ask, ledger, constraints_of(ask, ledger, defaults_, true));
     }
 
 private:
     static std::vector<ClosedDomains> limits_of(const Ask& ask, const Ledger& ledger, const Constraints& hard) {
         ledger::Terms& terms = ledger.terms();
-        terms.trim();
         const auto unseen = invisible(ask);
         std::vector<ClosedDomains> limits;
         for (const auto& constraint : hard.list) {

@@ -255,5 +255,31 @@ TEST_F(Spread, MemoryStaysBounded) {
     EXPECT_LE(sizes.topology, 70u);
 }
 
+// However many keys a pod names: one that no node has closes every row, and nothing is counted for the others.
+TEST_F(Spread, AKeyThatNoNodeHasCostsNoCounting) {
+    web("p1", "n1");
+    std::vector<model::SpreadConstraint> constraints{spread(1, kZone, "app=web")};
+    for (int i = 0; i < 1000; ++i) constraints.push_back(spread(1, "absent-" + std::to_string(i), "app=web"));
+    const auto before = ledger.terms().sizes();
+    EXPECT_EQ(spread_strikes(asking(constraints)), reasons(kUnlabelled, kUnlabelled, kUnlabelled));
+    const model::PodSpec poison = asking(constraints);
+    const auto all = spread_filter_->closed_domains(ask(poison), ledger);
+    ASSERT_EQ(all->size(), 1U);
+    for (Row row = 0; row < ledger.rows(); ++row) EXPECT_TRUE(all->front().closes(row));
+    const auto after = ledger.terms().sizes();
+    EXPECT_EQ(after.tallies, before.tallies);
+    EXPECT_LE(after.topology, before.topology + 2);
+}
+
+// Rows that others have closed already are not asked for.
+TEST_F(Spread, NothingIsCountedForClosedRows) {
+    const model::PodSpec spec = asking({spread(1, kZone, "app=web")});
+    Strikes strikes(ledger, 0, static_cast<Row>(ledger.rows()));
+    const auto other = strikes.refusal("Other", {"no"}, false);
+    strikes.each_open([&](Row row) { strikes.strike(row, other); });
+    spread_filter_->strike(ask(spec), ledger, strikes);
+    EXPECT_EQ(ledger.terms().sizes().tallies, 0U);
+}
+
 }  // namespace
 }  // namespace berth::sched::plugins
