@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+"""costs_test.py BERTH: what cheap requests cost others: CPU of a TLS hello, /livez beside patches and faults that repeat, memory of slow
+readers of a large list, and how long a plain pod waits beside pods that are dear to decide about."""
+import http.client
+import json
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+
+from server import Server
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+PODS = "/api/v1/namespaces/default/pods"
+POISON, CONSTRAINTS, NODES, PLAIN = 100, 1000, 50, 100
+READERS, LARGE = 20, 40
+failed = 0
+
+
+def expect(what, true):
+    global failed
+    if not true:
+        failed += 1
+        print("FAILED:", what, flush=True)
+
+
+def told(what, *numbers):
+    print(what % numbers, flush=True)
+
+
+def line_to(server):
+    return http.client.HTTPSConnection("localhost", server.port, timeout=120, context=server.tls)
+
+
+def ask(line, method, path, body=None, kind="application/json"):
+    line.request(method, path, body, {"Content-Type": kind})
+    answer = line.getresponse()
+    return answer.status, answer.read(), answer
+
+
+def percentiles(times):
+    times = sorted(times)
+    return times[len(times) // 2], times[max(0, len(times) * 99 // 100 - 1)]
+
+
+def livez(server, count):
+    """Milliseconds of requests, each on a connection of its own: the median and the 99th of a hundred."""
+    times = []
+    for _ in range(count):
+        begin = time.monotonic()
+        line = line_to(server)
+        ask(line, "GET", "/livez")
+        line.close()
+        times.append((time.monotonic() - begin) * 1000)
+    return percentiles(times)
+
+
+def cpu_ms(server):
+    with open("/proc/%d/stat" % server.process.pid) as stat:
+        fields = stat.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) * 10
+
+
+def hello(server, group):
+    """Whether a client that offers this group alone gets in, and the CPU of ten such hellos."""
+    before = cpu_ms(server)
+    for _ in range(10):
+        done = subprocess.run(["openssl", "s_client", "-connect", "127.0.0.1:%d" % server.port, "-groups", group], input=b"",
+                              capture_output=True, timeout=30)
+    return done.returncode == 0, (cpu_ms(server) - before) / 10
+
+
+def hellos(berth):
+    server = Server(berth)
+    dear, dear_cost = hello(server, "ffdhe8192")
+    cheap, cheap_cost = hello(server, "X25519")
+    told("a TLS hello: ffdhe8192 %s, %.1f ms of CPU; X25519 %s, %.1f ms", "served" if dear else "refused", dear_cost,
+         "served" if cheap else "refused", cheap_cost)
+    expect("dear groups are refused, cheap ones served", cheap and not dear)
+    server.stop()
+
+
+def moves(server):
+    data = {"k%d" % i: "v" for i in range(60_000)}
+    server.ask("POST", MAPS, {"metadata": {"name": "moved"}, "data": data})
+    there, back = {"op": "move", "from": "/data", "path": "/x"}, {"op": "move", "from": "/x", "path": "/data"}
+    return MAPS + "/moved", json.dumps([there, back] * 500), "application/json-patch+json"
+
+
+def merges(server):
+    names = ["example.com/n%d" % i for i in range(1500)]
+    server.ask("POST", MAPS, {"metadata": {"name": "merged", "finalizers": names}})
+    change = {"metadata": {"finalizers": ["example.com/m%d" % i for i in range(1500)], "$deleteFromPrimitiveList/finalizers": names,
+                           "annotations": {"turn": "1"}}}
+    return MAPS + "/merged?dryRun=All", json.dumps(change), "application/strategic-merge-patch+json"
+
+
+def bad_labels(server):
+    server.ask("POST", MAPS, {"metadata": {"name": "labelled"}})
+    labels = {"-bad-%d" % i: "-" for i in range(60_000)}
+    return MAPS + "/labelled", json.dumps({"metadata": {"labels": labels}}), "application/merge-patch+json"
+
+
+def unknown_fields(server):
+    server.ask("POST", MAPS, {"metadata": {"name": "odd"}})
+    return MAPS + "/odd", json.dumps({"unknown%d" % i: 1 for i in range(60_000)}), "application/merge-patch+json"
+
+
+def beside_requests(berth, name, prepare):
+    """/livez while four clients repeat one request."""
+    server = Server(berth)
+    path, body, kind = prepare(server)
+    alone = livez(server, 100)
+    stop, took, sizes = threading.Event(), [], []
+
+    def repeat():
+        line = line_to(server)
+        while not stop.is_set():
+            begin = time.monotonic()
+            http.client._MAXHEADERS = 100_000
+            _, text, answer = ask(line, "PATCH", path, body, kind)
+            took.append((time.monotonic() - begin) * 1000)
+            sizes.append(len(text) + sum(len(k) + len(v) for k, v in answer.getheaders()))
+        line.close()
+
+    clients = [threading.Thread(target=repeat) for _ in range(4)]
+    for client in clients:
+        client.start()
+    while not took and any(client.is_alive() for client in clients):
+        time.sleep(0.01)
+    beside = livez(server, 30)
+    stop.set()
+    for client in clients:
+        client.join()
+    told("%-28s %4d KiB sent, %6d KiB answered, p50 %.0f ms; /livez ms alone p50 %.1f p99 %.1f, meanwhile p50 %.1f p99 %.1f", name,
+         len(body) >> 10, max(sizes) >> 10, percentiles(took)[0], *alone, *beside)
+    if path != MAPS + "/moved":
+        expect("%s: the answer is small" % name, max(sizes) < 256 << 10)
+    server.stop()
+
+
+def slow_readers(berth):
+    server = Server(berth)
+    for i in range(LARGE):
+        server.ask("POST", MAPS, {"metadata": {"name": "m%d" % i}, "data": {"v": "x" * (1 << 20)}})
+    alone, before = livez(server, 100), server.memory_kb()
+    lines = []
+    for _ in range(READERS):
+        plain = socket.socket()
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        plain.connect(("127.0.0.1", server.port))
+        line = server.tls.wrap_socket(plain, server_hostname="127.0.0.1")
+        line.sendall(("GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % MAPS).encode())
+        line.recv(1)
+        lines.append(line)
+    beside, grown = livez(server, 100), (server.memory_kb() - before) >> 10
+    told("%d slow readers of a list of %d MiB hold %d MiB; /livez ms alone p50 %.1f p99 %.1f, meanwhile p50 %.1f p99 %.1f", READERS, LARGE,
+         grown, *alone, *beside)
+    expect("slow readers share what they read: %d MiB" % grown, grown < 4 * READERS)
+    line = line_to(server)
+    status, text, _ = ask(line, "GET", MAPS)
+    expect("another one reads the list", status == 200 and len(json.loads(text)["items"]) == LARGE)
+    for line in lines:
+        line.close()
+    server.stop()
+
+
+def pod(name, **spec):
+    return {"metadata": {"name": name, "labels": {"turn": "0"}},
+            "spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1m"}}}], **spec}}
+
+
+def waits(server, prefix):
+    """Milliseconds from the creation of plain pods to the event that says where they are."""
+    watch = line_to(server)
+    watch.request("GET", PODS + "?watch=1&labelSelector=plain")
+    events = watch.getresponse()
+    line, times = line_to(server), []
+    for i in range(PLAIN):
+        made = pod("%s%d" % (prefix, i))
+        made["metadata"]["labels"]["plain"] = "yes"
+        begin = time.monotonic()
+        ask(line, "POST", PODS, json.dumps(made))
+        while True:
+            event = json.loads(events.readline())
+            if event["object"]["metadata"]["name"] == made["metadata"]["name"] and event["object"]["spec"].get("nodeName"):
+                break
+        times.append((time.monotonic() - begin) * 1000)
+    watch.close()
+    return percentiles(times)
+
+
+def poison(berth, name, spec_of):
+    server = Server(berth, command="up")
+    for i in range(NODES):
+        node = {"metadata": {"name": "n%d" % i, "labels": {"kubernetes.io/hostname": "n%d" % i}},
+                "status": {"allocatable": {"cpu": "64", "memory": "256Gi", "pods": "250"}}}
+        server.ask("POST", "/api/v1/nodes", node)
+    alone = waits(server, "alone")
+    for i in range(POISON):
+        code, text = server.ask("POST", PODS, pod("poison%d" % i, **spec_of(i)))
+        expect("poison is let in: %s" % text, code == 201)
+    stop = threading.Event()
+
+    def change():
+        line, turn, due = line_to(server), 0, time.monotonic()
+        while not stop.is_set():
+            turn += 1
+            body = json.dumps({"metadata": {"labels": {"turn": str(turn)}}})
+            ask(line, "PATCH", "%s/poison%d" % (PODS, turn % POISON), body, "application/merge-patch+json")
+            due += 0.05
+            time.sleep(max(0, due - time.monotonic()))
+
+    changer = threading.Thread(target=change)
+    changer.start()
+    beside = waits(server, "beside")
+    stop.set()
+    changer.join()
+    told("%-44s a plain pod waits, ms: alone p50 %.1f p99 %.1f, beside them p50 %.1f p99 %.1f", name, *alone, *beside)
+    expect("%s: others wait %.0f instead of %.0f ms" % (name, beside[1], alone[1]), beside[1] < 10 * alone[1] + 50)
+    server.stop()
+
+
+def absent_keys(i):
+    return {"topologySpreadConstraints": [
+        {"maxSkew": 1, "topologyKey": "k%d-%d" % (i, j), "whenUnsatisfiable": "DoNotSchedule",
+         "labelSelector": {"matchLabels": {"a": "b"}}} for j in range(CONSTRAINTS)]}
+
+
+def crowded_terms(i):
+    term = lambda j: {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"n%d" % i: "v%d" % j}}}
+    return {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term(j) for j in range(CONSTRAINTS)]}}}
+
+
+def main():
+    berth = sys.argv[1]
+    hellos(berth)
+    beside_requests(berth, "JSON patch of 1,000 moves", moves)
+    beside_requests(berth, "strategic merge patch", merges)
+    beside_requests(berth, "60,000 bad labels", bad_labels)
+    beside_requests(berth, "60,000 unknown fields", unknown_fields)
+    slow_readers(berth)
+    poison(berth, "%d pods, %d spread constraints each:" % (POISON, CONSTRAINTS), absent_keys)
+    poison(berth, "%d pods, %d affinity terms each:" % (POISON, CONSTRAINTS), crowded_terms)
+    return 1 if failed else 0
+
+
+sys.exit(main())
