@@ -53,7 +53,7 @@ bool is_placed(const store::RecordPtr& record) {
 
 }  // namespace
 
-BindGuard::BindGuard(const store::Store& store) {
+BindGuard::BindGuard(const store::Store& store, const base::Clock& clock) : clock_(clock) {
     std::vector<std::string_view> kinds{"nodes", kReservations, "pods"};
     for (const auto& [stored, kind] : kStorage) kinds.push_back(stored);
     for (const auto kind : kinds) {
@@ -64,6 +64,7 @@ BindGuard::BindGuard(const store::Store& store) {
             count(event, read(event));
         }
     }
+    ledger_.pass_time(clock_.wall(), clock_.now());
 }
 
 std::shared_ptr<void> BindGuard::prepare(const store::Write& write) const {
@@ -95,6 +96,7 @@ BindGuard::Object BindGuard::read(const store::Event& event) {
 }
 
 Status BindGuard::admit(std::span<const store::EventPtr> events, const store::Head&) {
+    ledger_.pass_time(clock_.wall(), clock_.now());
     std::vector<Object> objects;
     for (const auto& event : events) {
         objects.push_back(read(*event));

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "app/bind_rules.h"
+#include "base/clock.h"
 #include "ledger/ledger.h"
 #include "store/guard.h"
 #include "store/store.h"
@@ -17,7 +18,7 @@ namespace berth::app {
 class BindGuard final : public store::Guard {
 public:
     // Reads what is stored; before the store's first write.
-    explicit BindGuard(const store::Store& store);
+    explicit BindGuard(const store::Store& store, const base::Clock& clock = base::system_clock());
 
     std::shared_ptr<void> prepare(const store::Write& write) const override;
     Status admit(std::span<const store::EventPtr> events, const store::Head& head) override;
@@ -36,6 +37,7 @@ private:
     void count(const store::Event& event, const Object& object);
     void count_storage(std::string_view kind, const store::Event& event);
 
+    const base::Clock& clock_;
     ledger::Ledger ledger_;
     BindRules rules_;
 };

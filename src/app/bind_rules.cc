@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "model/allocated.h"
+#include "model/room.h"
 #include "sched/credit.h"
 #include "sched/decide.h"
 #include "sched/draw.h"
@@ -42,6 +43,23 @@ sched::Ask plain_ask(const model::Pod& pod) {
     ask.spec = pod.spec.get();
     ask.pod = &pod;
     return ask;
+}
+
+// Those who have its ports and claims may be going; other reservations are not.
+Status judge_waiting_room(const model::Reservation& reservation, const ledger::Ledger& ledger) {
+    const ledger::Row row = ledger.row_of(reservation.node);
+    if (row == ledger::kNoRow) return base::conflict(fmt::format("there is no node \"{}\"", reservation.node));
+    for (const auto index : ledger.at(row).reservations) {
+        const auto& other = ledger.reservation(index);
+        for (const auto& port : reservation.spec->ports) {
+            const bool named = std::any_of(other.spec->ports.begin(), other.spec->ports.end(),
+                                           [&](const auto& held) { return ledger::clash(held, port); });
+            if (!named) continue;
+            return base::conflict(fmt::format("reservation \"{}\" holds port {} of node \"{}\"",
+                                              other.object->meta.name, port.port, reservation.node));
+        }
+    }
+    return {};
 }
 
 }  // namespace
@@ -106,8 +124,13 @@ Status BindRules::judge_volumes(const sched::Ask& ask, const model::Links& links
 }
 
 Status BindRules::judge_place(const model::Reservation& reservation, const ledger::Ledger& ledger) const {
-    const sched::Ask ask = sched::ask_for(reservation);
+    const auto known = ledger.find_reservation(reservation.meta.uid);
+    if (known != ledger::kNone && ledger.reservation(known).ended) {
+        return base::conflict(fmt::format("the time of reservation \"{}\" is over", reservation.meta.name));
+    }
     const bool waits = reservation.phase == model::ReservationPhase::Waiting;
+    if (waits && !model::room_owner(reservation).empty()) return judge_waiting_room(reservation, ledger);
+    const sched::Ask ask = sched::ask_for(reservation);
     TRY(judge(ask, reservation.node, ledger, ports_));
     if (!waits) TRY(judge(ask, reservation.node, ledger, fit_));
     if (reservation.spec->volumes.empty()) return {};

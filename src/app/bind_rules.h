@@ -19,7 +19,8 @@ public:
 
     // A pod with the node and the links that it is to have.
     Status judge_bind(const model::Pod& pod, const ledger::Ledger& ledger) const;
-    // A reservation with the node that it is to have. One that is to wait there needs no room yet.
+    // A reservation with the node that it is to have. One that is to wait there needs no room yet; a preempting pod's
+    // needs nothing that a pod has.
     Status judge_place(const model::Reservation& reservation, const ledger::Ledger& ledger) const;
 
 private:

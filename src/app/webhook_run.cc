@@ -77,6 +77,7 @@ void WebhookRun::run() {
             if (traffic_.under_way() == 0) return;
         } else if (traffic_.synced()) {
             read_stale();
+            ledger_.pass_time(clock_.wall(), clock_.now());
             recount_held();
             keep_certificate();
             keep_registered();

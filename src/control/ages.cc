@@ -1,6 +1,8 @@
 #include "control/ages.h"
 
-#include <algorithm>
+#include <optional>
+
+#include "ledger/ends.h"
 
 namespace berth::control {
 
@@ -12,8 +14,8 @@ void Ages::begin(base::Time wall, base::Instant now) {
 base::Duration Ages::of(std::string_view thing, base::Time since) {
     auto found = seen_.find(thing);
     if (found == seen_.end()) {
-        base::Duration age = std::max(base::Duration::zero(), wall_ - since);
-        if (!first_) age = std::min(age, now_ - before_);
+        const auto since_last = first_ ? std::nullopt : std::optional(now_ - before_);
+        const base::Duration age = ledger::age_when_seen(since, wall_, since_last);
         found = seen_.emplace(std::string(thing), Seen{now_, age, false}).first;
     }
     found->second.asked = true;

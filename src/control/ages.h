@@ -8,10 +8,7 @@
 
 namespace berth::control {
 
-// How old things are, when wall clocks cannot be trusted. What is there at the first pass is as old as the wall clock
-// says; what appears later is no older than the time since the pass before; from then on the monotonic clock counts. So
-// a jump of the wall clock ages nothing. E.g. a pass every second, the wall clock jumps by a day: a new object whose
-// server's clock did not jump looks a day old, and is taken to be one second old.
+// How old things are, when wall clocks cannot be trusted: as in ledger/ends.h, a look being a pass.
 class Ages {
 public:
     // Begins a pass. Things not asked about during a pass are forgotten at its end.

@@ -25,7 +25,7 @@ public:
     Life(const ReservationPass& pass, ReservationIndex index)
         : pass_(pass), index_(index), entry_(pass.ledger.reservation(index)), object_(*entry_.object), next_(object_) {}
 
-    void live_on(Ages& ages) {
+    void live_on() {
         sync_owners();
         const bool unseen = model::is_unseen(object_);
         if (model::is_final(next_.phase) && !unseen) return;
@@ -33,7 +33,7 @@ public:
             next_ = model::succeeded(std::move(next_), pass_.wall);
             return say_succeeded();
         }
-        if (const auto why = ended(ages)) return fail(*why);
+        if (entry_.ended) return fail(why_ended());
         if (!next_.live()) return;
         if (pass_.ledger.row_of(next_.node) == ledger::kNoRow) {
             return fail(fmt::format("node {} was deleted", next_.node));
@@ -83,12 +83,9 @@ private:
         });
     }
 
-    std::optional<std::string> ended(Ages& ages) const {
-        const auto end = object_.end();
-        if (!end) return std::nullopt;
-        if (ages.of(object_.meta.uid, object_.meta.created) < *end - object_.meta.created) return std::nullopt;
+    std::string why_ended() const {
         if (object_.expires) return fmt::format("expired at {}", model::time_text(*object_.expires));
-        return fmt::format("ttl {} has passed", model::duration_text(*end - object_.meta.created));
+        return fmt::format("ttl {} has passed", model::duration_text(*object_.end() - object_.meta.created));
     }
 
     void fail(const std::string& why) {
@@ -99,7 +96,7 @@ private:
 
     void wait() {
         const Resources missing = pass_.ledger.shortage(index_);
-        if (missing.empty()) {
+        if (pass_.ledger.has_its_room(index_)) {
             next_ = model::available(std::move(next_), pass_.wall);
             return say(false, "Available", fmt::format("node {} has room now", next_.node));
         }
@@ -147,7 +144,7 @@ void judge(const ReservationPass& pass, Ages& ages, const std::vector<Reservatio
         if (life.is_over(ages)) {
             out.deletions.push_back(life.target());
         } else {
-            life.live_on(ages);
+            life.live_on();
             life.report(out);
         }
     }
@@ -162,6 +159,7 @@ Writes reconcile_reservations(const ReservationPass& pass, Ages& ages) {
         return pass.ledger.reservation(a).object->meta.name < pass.ledger.reservation(b).object->meta.name;
     });
     Writes out;
+    pass.ledger.pass_time(pass.wall, pass.now);
     ages.begin(pass.wall, pass.now);
     judge(pass, ages, all, out);
     ages.end();
@@ -170,6 +168,7 @@ Writes reconcile_reservations(const ReservationPass& pass, Ages& ages) {
 
 Writes reconcile_these(const ReservationPass& pass, Ages& ages, const std::vector<ReservationIndex>& these) {
     Writes out;
+    pass.ledger.pass_time(pass.wall, pass.now);
     ages.begin(pass.wall, pass.now);
     judge(pass, ages, these, out);
     return out;

@@ -10,7 +10,7 @@ namespace berth::control {
 // The life of reservations after they are placed: owners and amounts, success, expiry, loss of the node, waiting for
 // room, removal.
 struct ReservationPass {
-    const ledger::Ledger& ledger;  // has seen every stored node, pod and reservation
+    ledger::Ledger& ledger;  // has seen every stored node, pod and reservation; is told the time
     base::Time wall;
     base::Instant now;
     base::Duration gc = std::chrono::hours(24);  // how long final ones are kept

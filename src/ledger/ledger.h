@@ -14,6 +14,7 @@
 #include "ledger/budgets.h"
 #include "ledger/changes.h"
 #include "ledger/ended_owners.h"
+#include "ledger/ends.h"
 #include "ledger/ids.h"
 #include "ledger/images.h"
 #include "ledger/owner_index.h"
@@ -102,6 +103,7 @@ struct ReservationEntry {
     bool assumed = false;   // placed by us, not yet seen in its status
     bool spent = false;     // allocateOnce, and an owner was bound: it ends with the next status written
     bool finished = false;  // by finish()
+    bool ended = false;     // its time is over: it holds its room until that is stored, and nobody draws from it
     bool filed = false;     // in the index of owners
     bool open = false;      // a pod may draw from it now
     // Said by the object, and kept at hand: whoever places an owner need not read the object.
@@ -158,6 +160,12 @@ public:
     void remove_namespace(std::string_view name);
     void put(model::Workload workload);
     void remove_workload(model::WorkloadKind kind, std::string_view ns, std::string_view name);
+
+    // Time passes, by both clocks: the reservations that have ended since it was last told so (see ends.h). A ledger
+    // that is never told ends nothing but what had ended before it was made.
+    std::vector<ReservationIndex> pass_time(base::Time wall, base::Instant now);
+    // When the next one ends.
+    std::optional<base::Instant> next_end() const { return ends_.next(); }
 
     // --- holds made by decisions
     // Places a pod now, with charges that the ledger as it is allows; it stays until put() sees it bound, or until it
@@ -235,6 +243,8 @@ public:
     std::vector<ReservationIndex> waiting(Row row) const;
     // What the row lacks for a waiting one and those before it; empty: it may become available.
     Resources shortage(ReservationIndex index) const;
+    // Whether a waiting one may become available: its row lacks nothing for it, and no pod has a port that it names.
+    bool has_its_room(ReservationIndex index) const;
     // What links would charge for a pod on the row: those of the named ones that are live there.
     Charges charges_of(const Resources& requests, const model::Links& links, Row row) const;
     // What the row lacks for a pod that is charged so, and gets the rest from the node: the one rule by which a pod
@@ -349,6 +359,7 @@ private:
     OwnerIndex owner_index_;
     base::StringMap<absl::InlinedVector<PodIndex, 2>> linked_;  // by the uid of a reservation they name, written out
     EndedOwners ended_;
+    Ends ends_;
     base::StringMap<std::vector<ReservationIndex>> stranded_;  // live ones, by the name of their unknown node
     mutable uint64_t looks_ = 0;
 };

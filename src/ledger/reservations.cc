@@ -141,7 +141,8 @@ void Ledger::strand(ReservationIndex index, bool waits) {
 // there until that pod is bound: it may be given back.
 void Ledger::file(ReservationIndex index) {
     ReservationEntry& entry = reservations_[index];
-    const bool listed = entry.live && entry.row != kNoRow && !entry.waiting && entry.usable && !entry.spent;
+    const bool listed =
+        entry.live && entry.row != kNoRow && !entry.waiting && entry.usable && !entry.spent && !entry.ended;
     entry.open = listed && (!entry.once || entry.owners.empty());
     if (listed == entry.filed) return;
     entry.filed = listed;
@@ -150,6 +151,16 @@ void Ledger::file(ReservationIndex index) {
     } else {
         owner_index_.remove(index);
     }
+}
+
+std::vector<ReservationIndex> Ledger::pass_time(base::Time wall, base::Instant now) {
+    std::vector<ReservationIndex> ended = ends_.look(wall, now);
+    for (const ReservationIndex index : ended) {
+        reservations_[index].ended = true;
+        file(index);
+        if (reservations_[index].row != kNoRow) touch_roster(reservations_[index].row);
+    }
+    return ended;
 }
 
 void Ledger::finish(ReservationIndex index) {
@@ -204,6 +215,7 @@ void Ledger::put(std::shared_ptr<const model::Reservation> reservation) {
     }
     reshape(index, std::move(reservation));
     const auto& object = *entry.object;
+    entry.ended = ends_.put(index, object);
     if (object.meta.revision > entry.finished_at) entry.finished = false;
     strand(index, false);
     if (!object.node.empty()) entry.node = object.node;
@@ -248,6 +260,7 @@ void Ledger::remove_reservation(std::string_view uid) {
     reservations_[index].placed = false;
     refresh(index);
     if (reservations_[index].filed) owner_index_.remove(index);
+    ends_.remove(index);
     reservations_[index] = ReservationEntry();
     reservation_by_uid_.erase(uid);
     free_reservations_.push_back(index);
@@ -338,6 +351,11 @@ Resources Ledger::shortage(ReservationIndex index) const {
         if (amount > 0 && lacks > 0) missing.set(id, lacks);
     });
     return missing;
+}
+
+bool Ledger::has_its_room(ReservationIndex index) const {
+    const ReservationEntry& entry = reservations_[index];
+    return shortage(index).empty() && entry.ports.size() == entry.spec->ports.size();
 }
 
 }  // namespace berth::ledger

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <tuple>
 
 #include "model/node_reservation.h"
 #include "model/pod_resources.h"
@@ -224,6 +225,15 @@ bool matches(const ReservationOwner& owner, const PodIdentity& pod) {
     if (owner.object && !matches_object(*owner.object, pod)) return false;
     if (owner.controller && !matches_controller(*owner.controller, pod)) return false;
     return !owner.labels || owner.labels->matches(*pod.labels);
+}
+
+bool same_wish(const Reservation& a, const Reservation& b) {
+    const auto parts = [](const Reservation& r) {
+        return std::tie(*r.spec, r.template_labels, r.meta.labels, r.owners, r.ttl, r.expires, r.pre_allocation,
+                        r.allocate_once, r.unschedulable, r.policy, r.taints, r.order, r.restricted, r.held_back,
+                        r.fault);
+    };
+    return parts(a) == parts(b);
 }
 
 bool same_purpose(const Reservation& a, const Reservation& b) {

@@ -115,6 +115,10 @@ struct Reservation : ReservationStatus {
     std::optional<base::Time> end() const;
 };
 
+// Whether whoever wrote the object asks for the same, so that decisions about one are decisions about the other. What
+// others write into its status is not compared.
+bool same_wish(const Reservation& a, const Reservation& b);
+
 // Whether two reusable reservations are the same one twice: equal owners and equal templates.
 bool same_purpose(const Reservation& a, const Reservation& b);
 

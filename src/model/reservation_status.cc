@@ -88,7 +88,8 @@ ReservationStatus placed_waiting(ReservationStatus from, std::string_view node, 
     from.allocatable.erase(kPods);
     from.phase = ReservationPhase::Waiting;
     set_condition(from, "Scheduled", true, "Scheduled", fmt::format("pre-allocated on node {}", node), now);
-    set_condition(from, "Ready", false, "Waiting", fmt::format("waits for {} on node {}", missing.text(), node), now);
+    set_condition(from, "Ready", false, "Waiting",
+                  fmt::format("waits for {} on node {}", missing.empty() ? "others to go" : missing.text(), node), now);
     return from;
 }
 

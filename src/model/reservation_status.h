@@ -18,7 +18,7 @@ const ReservationCondition* find_condition(const ReservationStatus& status, std:
 // Its steps, each as the whole status that is to be written.
 ReservationStatus unschedulable(ReservationStatus from, std::string message, base::Time now);
 ReservationStatus placed(ReservationStatus from, std::string_view node, const Resources& reserved, base::Time now);
-// Placed by pre-allocation; `missing` is what the node is short of.
+// Placed by pre-allocation; `missing` is what the node is short of; nothing: somebody else is in its way.
 ReservationStatus placed_waiting(ReservationStatus from, std::string_view node, const Resources& reserved,
                                  const Resources& missing, base::Time now);
 ReservationStatus available(ReservationStatus from, base::Time now);

@@ -179,6 +179,7 @@ void Stage::delete_reservation(const std::string& name) {
 
 bool Stage::assume(const std::string& name) {
     const model::Pod& pod = pods.at(name);
+    ledger.pass_time(clock.wall(), clock.now());
     sched::Decision decision = sched::decide_pod(pod, ledger, sched::default_profile());
     if (decision.verdict.chosen == ledger::kNoRow) return false;
     Flight flight{std::string(ledger.name(decision.verdict.chosen)), decision.annotations, {}};
@@ -240,6 +241,8 @@ void Stage::give_back(const std::string& name) {
 
 bool Stage::place(const std::string& name) {
     model::Reservation next = *reservations.at(name);
+    ledger.pass_time(clock.wall(), clock.now());
+    if (ledger.reservation(ledger.find_reservation(next.meta.uid)).ended) return false;
     const auto decision = sched::decide_reservation(next, ledger, sched::default_profile());
     model::ReservationStatus& status = next;
     const auto row = decision.verdict.chosen;
