@@ -163,6 +163,10 @@ sched::Outcome outcome_of(const sched::Plan& plan, const Result<link::Reply>& re
     if (!reply) return sched::Outcome::Unknown;
     if (reply->ok()) return sched::Outcome::Done;
     if (std::holds_alternative<sched::ReadBack>(plan) && reply->code == 404) return sched::Outcome::Done;
+    if (std::holds_alternative<sched::HoldRoom>(plan)) {
+        if (reply->code == 409) return sched::Outcome::Done;     // there is one already; the feed tells of it
+        if (reply->code == 429) return sched::Outcome::Unknown;  // another time
+    }
     // 5xx and a time-out inside the server say nothing about whether the write took effect.
     return reply->code >= 500 ? sched::Outcome::Unknown : sched::Outcome::Refused;
 }

@@ -275,7 +275,7 @@ sched::Decision World::decide(const model::Pod& pod) {
         verdict.chosen = waited_for;
         verdict.fault.clear();  // a nominated node is not weighed against others
     }
-    return sched::decided(ask, ledger_, std::move(verdict));
+    return sched::decided(ask, ledger_, nominated_, std::move(verdict));
 }
 
 sched::Preemption World::would_preempt(const sched::Ask& ask, const sched::Strikes& strikes) {
@@ -362,7 +362,7 @@ void World::make_room(const model::Pod& pod, const sched::Verdict& verdict, Outc
         return;
     }
     outcome.message.clear();
-    for (const auto& loser : nominated_.behind(ask, ledger_.name(found.victims->row))) {
+    for (const auto& loser : nominated_.behind(ask, ledger_, found.victims->row)) {
         nominated_.remove(loser->meta.uid);
     }
     for (const auto index : found.victims->pods) {

@@ -5,6 +5,7 @@
 
 #include "base/int128.h"
 #include "base/saturating.h"
+#include "model/room.h"
 #include "sched/draw.h"
 
 namespace berth::sched {
@@ -35,7 +36,17 @@ std::optional<Shortage> shortage_on(const model::PodSpec& spec, const Ledger& le
     return possible ? std::optional(worst) : std::nullopt;
 }
 
-Row least_short(const Ask& ask, const Ledger& ledger, const Profile& profile) {
+// Somebody is nominated there, or has its room there and waits for others to go: an older one would be served first.
+bool awaited(const Ask& ask, const Ledger& ledger, const Nominated& nominated, Row row) {
+    const auto& here = ledger.at(row).reservations;
+    return !nominated.before(ask, ledger, row).empty() ||
+           std::any_of(here.begin(), here.end(), [&](ReservationIndex index) {
+               const auto& entry = ledger.reservation(index);
+               return entry.waiting && !model::room_owner(*entry.object).empty();
+           });
+}
+
+Row least_short(const Ask& ask, const Ledger& ledger, const Profile& profile, const Nominated& nominated) {
     Strikes strikes(ledger, 0, static_cast<Row>(ledger.rows()));
     for (const auto& plugin : profile.filters) {
         if (plugin->name() != "NodeResourcesFit") plugin->strike(ask, ledger, strikes);
@@ -44,7 +55,7 @@ Row least_short(const Ask& ask, const Ledger& ledger, const Profile& profile) {
     Shortage least;
     strikes.each_open([&](Row row) {
         const auto shortage = shortage_on(*ask.spec, ledger, row);
-        if (!shortage) return;
+        if (!shortage || awaited(ask, ledger, nominated, row)) return;
         const bool tied = best != ledger::kNoRow && !(*shortage < least) && !(least < *shortage);
         const bool better = best == ledger::kNoRow || *shortage < least;
         if (!better && !(tied && ledger.name(row) < ledger.name(best))) return;
@@ -54,20 +65,12 @@ Row least_short(const Ask& ask, const Ledger& ledger, const Profile& profile) {
     return best;
 }
 
-model::Resources missing_on(const model::PodSpec& spec, const Ledger& ledger, Row row) {
-    model::Resources missing;
-    spec.requests.for_each([&](model::ResourceId id, int64_t amount) {
-        const int64_t short_by = base::saturating_subtract(amount, ledger.free(row, id));
-        if (amount > 0 && short_by > 0) missing.set(id, short_by);
-    });
-    return missing;
-}
-
 // Waits where the least is missing, if no row is open and the reservation may wait.
-Decision placed_or_waiting(const Ask& ask, const Ledger& ledger, const Profile& profile, Verdict verdict) {
+Decision placed_or_waiting(const Ask& ask, const Ledger& ledger, const Profile& profile, const Nominated& nominated,
+                           Verdict verdict) {
     Decision decision{std::move(verdict), {}, {}, {}, false, {}};
     if (decision.verdict.chosen != ledger::kNoRow || !ask.reservation->pre_allocation) return decision;
-    decision.verdict.chosen = least_short(ask, ledger, profile);
+    decision.verdict.chosen = least_short(ask, ledger, profile, nominated);
     if (decision.verdict.chosen == ledger::kNoRow) return decision;
     decision.waiting = true;
     decision.missing = missing_on(*ask.spec, ledger, decision.verdict.chosen);
@@ -79,6 +82,15 @@ Strikes filter_all(const Ask& ask, Ledger& ledger, const Profile& profile, const
 }
 
 }  // namespace
+
+model::Resources missing_on(const model::PodSpec& spec, const Ledger& ledger, Row row) {
+    model::Resources missing;
+    spec.requests.for_each([&](model::ResourceId id, int64_t amount) {
+        const int64_t short_by = base::saturating_subtract(amount, ledger.free(row, id));
+        if (amount > 0 && short_by > 0) missing.set(id, short_by);
+    });
+    return missing;
+}
 
 Decision decided(const Ask& ask, const Ledger& ledger, Verdict verdict) {
     Decision decision{std::move(verdict), {}, {}, {}, false, {}};
@@ -94,6 +106,14 @@ Decision decided(const Ask& ask, const Ledger& ledger, Verdict verdict) {
     return decision;
 }
 
+Decision decided(const Ask& ask, Ledger& ledger, const Nominated& nominated, Verdict verdict) {
+    const Row row = verdict.chosen;
+    if (row == ledger::kNoRow || nominated.empty() || !ask.credit(row)) return decided(ask, ledger, std::move(verdict));
+    const Overlay overlay(ledger, row, nominated.before(ask, ledger, row));
+    if (!overlay.draws()) return decided(ask, ledger, std::move(verdict));
+    return decided(ask_for(*ask.pod, ledger), ledger, std::move(verdict));
+}
+
 Decision decide_pod(const model::Pod& pod, const Ledger& ledger, const Profile& profile) {
     const Ask ask = ask_for(pod, ledger);
     return decided(ask, ledger, decide(ask, ledger, profile));
@@ -103,20 +123,22 @@ Decision decide_pod(const Ask& ask, Ledger& ledger, const Profile& profile, cons
     const Row waited_for = ledger.row_of(ask.pod->nominated_node);
     if (waited_for != ledger::kNoRow) {
         Strikes strikes = filter(ask, ledger, profile, nominated, waited_for, waited_for + 1);
-        if (strikes.open(waited_for)) return decided(ask, ledger, weigh(ask, ledger, profile, std::move(strikes)));
+        if (strikes.open(waited_for)) {
+            return decided(ask, ledger, nominated, weigh(ask, ledger, profile, std::move(strikes)));
+        }
     }
-    return decided(ask, ledger, weigh(ask, ledger, profile, filter_all(ask, ledger, profile, nominated)));
+    return decided(ask, ledger, nominated, weigh(ask, ledger, profile, filter_all(ask, ledger, profile, nominated)));
 }
 
 Decision decide_reservation(const model::Reservation& reservation, const Ledger& ledger, const Profile& profile) {
     const Ask ask = ask_for(reservation);
-    return placed_or_waiting(ask, ledger, profile, decide(ask, ledger, profile));
+    return placed_or_waiting(ask, ledger, profile, {}, decide(ask, ledger, profile));
 }
 
 Decision decide_reservation(const model::Reservation& reservation, Ledger& ledger, const Profile& profile,
                             const Nominated& nominated) {
     const Ask ask = ask_for(reservation);
-    return placed_or_waiting(ask, ledger, profile,
+    return placed_or_waiting(ask, ledger, profile, nominated,
                              weigh(ask, ledger, profile, filter_all(ask, ledger, profile, nominated)));
 }
 

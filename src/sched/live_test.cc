@@ -106,7 +106,7 @@ void LiveTest::terminating(const std::string& name) {
 }
 
 void LiveTest::step(size_t most) {
-    for (auto& plan : scheduler_.step(now_, base::Time{}, most)) plans_.push_back(std::move(plan));
+    for (auto& plan : scheduler_.step(now_, wall_, most)) plans_.push_back(std::move(plan));
 }
 
 Lines LiveTest::told() {
@@ -127,6 +127,24 @@ void LiveTest::answer(Outcome outcome) {
 
 int64_t LiveTest::used(const std::string& node) const {
     return scheduler_.ledger().column(model::kCpu)->used[scheduler_.ledger().row_of(node)];
+}
+
+model::Reservation LiveTest::reservation(const std::string& name, int64_t cpu_milli,
+                                         const std::vector<std::string>& owners) {
+    model::Reservation made;
+    made.meta.name = made.meta.uid = name;
+    auto spec = std::make_shared<model::PodSpec>();
+    spec->ns = "default";
+    spec->priority = INT32_MAX;
+    spec->requests = model::Resources{{model::kCpu, cpu_milli}, {model::kPods, 1}};
+    made.spec = std::move(spec);
+    for (const auto& pod : owners) made.owners.emplace_back().object.emplace().name = pod;
+    return made;
+}
+
+void LiveTest::reserved_on(const std::string& node, model::Reservation object) {
+    static_cast<model::ReservationStatus&>(object) = model::placed(object, node, object.spec->requests, wall_);
+    reserved(std::move(object));
 }
 
 void LiveTest::reserved(model::Reservation object) {

@@ -26,7 +26,10 @@ protected:
                  bool never_preempts = false);
     void terminating(const std::string& name);
     void gone(const std::string& name) { scheduler_.remove_pod(name, now_); }
-    void later(base::Duration by) { now_ = now_ + by; }
+    void later(base::Duration by) {
+        now_ = now_ + by;
+        wall_ = wall_ + by;
+    }
 
     void step(size_t most = 100);
     // What was planned since the last answer, as text.
@@ -36,11 +39,17 @@ protected:
     void done() { answer(Outcome::Done); }
     int64_t used(const std::string& node) const;
 
+    // Pending, for pods of these names.
+    static model::Reservation reservation(const std::string& name, int64_t cpu_milli,
+                                          const std::vector<std::string>& owners);
     void reserved(model::Reservation object);
+    // The same, placed already.
+    void reserved_on(const std::string& node, model::Reservation object);
     // What the reservation controller does when the node has room.
     void available(const std::string& uid);
 
     base::Instant now_{1};
+    base::Time wall_{};
     Scheduler scheduler_;
     std::map<std::string, model::Pod> pods_;
     std::map<std::string, model::Reservation> rooms_;

@@ -66,6 +66,7 @@ std::string why_closed(const ledger::Ledger& ledger, ledger::ReservationIndex in
     const model::Reservation& object = *entry.object;
     if (object.phase != model::ReservationPhase::Available || entry.row == ledger::kNoRow) return "";
     if (object.meta.deleted) return "it is being deleted";
+    if (entry.ended) return "its time is over";
     if (object.unschedulable) return "it is unschedulable";
     if (!object.fault.empty()) return fmt::format("it cannot be read: {}", object.fault);
     if (ledger.at(entry.row).unreadable == 0) return "";

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "model/room.h"
+#include "sched/credit.h"
+
 namespace berth::sched {
 namespace {
 
@@ -9,6 +12,32 @@ using PodPtr = std::shared_ptr<const model::Pod>;
 
 void sort_by_uid(std::vector<PodPtr>& pods) {
     std::sort(pods.begin(), pods.end(), [](const auto& a, const auto& b) { return a->meta.uid < b->meta.uid; });
+}
+
+bool is_itself(const model::Pod& pod, const Ask& ask) {
+    if (ask.reservation) return model::room_owner(*ask.reservation) == pod.meta.uid;
+    return ask.pod && ask.pod->meta.uid == pod.meta.uid;
+}
+
+bool draws_on(const model::Pod& pod, const Ledger& ledger, Row row) {
+    return !ledger.at(row).reservations.empty() && ask_on(pod, ledger, row).credit(row) != nullptr;
+}
+
+// What it will draw once those in its way are gone. Before that nothing suffices, and the first offer has to stand for
+// the one that will.
+ledger::Charges expected_charges(const model::Pod& pod, const Ledger& ledger, Row row) {
+    if (ledger.at(row).reservations.empty()) return {};
+    const Ask ask = ask_on(pod, ledger, row);
+    const Credit* credit = ask.credit(row);
+    if (!credit || credit->offers.empty()) return {};
+    const Drawing drawing = draw_on(*credit, ask, ledger, row);
+    return charges_to(drawing.enough ? drawing.from : credit->offers.front().from, *pod.spec, ledger);
+}
+
+// What an ask finds while others draw: what it matched before may be taken.
+Strikes filter_again(const Ask& ask, const Ledger& ledger, const Profile& profile, Row row, const Overlay& overlay) {
+    if (!ask.pod || !overlay.draws()) return filter(ask, ledger, profile, row, row + 1);
+    return filter(ask_for(*ask.pod, ledger), ledger, profile, row, row + 1);
 }
 
 }  // namespace
@@ -30,24 +59,24 @@ void Nominated::remove(std::string_view uid) {
     node_of_.erase(found);
 }
 
-std::vector<PodPtr> Nominated::before(const Ask& ask, std::string_view node) const {
-    const auto found = by_node_.find(node);
+std::vector<PodPtr> Nominated::those(const Ask& ask, const Ledger& ledger, Row row, bool yields) const {
+    const auto found = by_node_.find(ledger.name(row));
     if (found == by_node_.end()) return {};
     std::vector<PodPtr> out;
     std::copy_if(found->second.begin(), found->second.end(), std::back_inserter(out), [&](const auto& pod) {
-        const bool itself = ask.pod && ask.pod->meta.uid == pod->meta.uid;
-        return !itself && pod->spec->priority >= ask.spec->priority;
+        if (is_itself(*pod, ask)) return false;
+        const bool first = ask.reservation || pod->spec->priority >= ask.spec->priority || draws_on(*pod, ledger, row);
+        return first == yields;
     });
     return out;
 }
 
-std::vector<PodPtr> Nominated::behind(const Ask& ask, std::string_view node) const {
-    const auto found = by_node_.find(node);
-    if (found == by_node_.end()) return {};
-    std::vector<PodPtr> out;
-    std::copy_if(found->second.begin(), found->second.end(), std::back_inserter(out),
-                 [&](const auto& pod) { return pod->spec->priority < ask.spec->priority; });
-    return out;
+std::vector<PodPtr> Nominated::before(const Ask& ask, const Ledger& ledger, Row row) const {
+    return those(ask, ledger, row, true);
+}
+
+std::vector<PodPtr> Nominated::behind(const Ask& ask, const Ledger& ledger, Row row) const {
+    return those(ask, ledger, row, false);
 }
 
 std::vector<std::string> Nominated::nodes() const {
@@ -61,7 +90,9 @@ std::vector<std::string> Nominated::nodes() const {
 Overlay::Overlay(Ledger& ledger, Row row, const std::vector<PodPtr>& pods) : ledger_(ledger) {
     for (const auto& pod : pods) {
         if (ledger.find_pod(pod->meta.uid) != ledger::kNone) continue;
-        ledger.assume(*pod, row, {});
+        const ledger::Charges charges = expected_charges(*pod, ledger, row);
+        draws_ = draws_ || !charges.empty();
+        ledger.assume(*pod, row, charges);
         uids_.push_back(pod->meta.uid);
     }
 }
@@ -75,11 +106,11 @@ Strikes filter(const Ask& ask, Ledger& ledger, const Profile& profile, const Nom
     if (nominated.empty()) return strikes;
     for (const auto& node : nominated.nodes()) {
         const Row row = ledger.row_of(node);
-        if (row < begin || row >= end) continue;
-        const auto pods = nominated.before(ask, node);
+        if (row == ledger::kNoRow || row < begin || row >= end) continue;
+        const auto pods = nominated.before(ask, ledger, row);
         if (pods.empty()) continue;
         const Overlay overlay(ledger, row, pods);
-        const Strikes with = filter(ask, ledger, profile, row, row + 1);
+        const Strikes with = filter_again(ask, ledger, profile, row, overlay);
         if (!with.open(row)) strikes.overrule(row, with.why(row));
     }
     return strikes;
@@ -90,10 +121,10 @@ bool yields(const Ask& ask, Ledger& ledger, const Profile& profile, const Nomina
     for (const auto& node : nominated.nodes()) {
         const Row row = ledger.row_of(node);
         if (row == ledger::kNoRow) continue;
-        const auto pods = nominated.before(ask, node);
+        const auto pods = nominated.before(ask, ledger, row);
         if (pods.empty() || !filter(ask, ledger, profile, row, row + 1).open(row)) continue;
         const Overlay overlay(ledger, row, pods);
-        if (!filter(ask, ledger, profile, row, row + 1).open(row)) return true;
+        if ((overlay.draws() && ask.credit(row)) || !filter(ask, ledger, profile, row, row + 1).open(row)) return true;
     }
     return false;
 }

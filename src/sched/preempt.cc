@@ -163,7 +163,7 @@ Preemption preempt(const Ask& ask, Ledger& ledger, const Profile& profile, const
     std::vector<Row> helpless;
     for (const Row row : rows) {
         const bool simple = strikes.why(row)->plugin == kFit && others.open(row) && !ledger.at(row).saturated &&
-                            !ask.credit(row) && (nominated.empty() || nominated.before(ask, ledger.name(row)).empty());
+                            !ask.credit(row) && (nominated.empty() || nominated.before(ask, ledger, row).empty());
         if (!simple) {
             tally.take(victims_by_filters(ask, ledger, profile, nominated, row));
         } else if (const auto cost = costs.cost(row, sums, ledger)) {

@@ -1,6 +1,5 @@
 // What reservations mean for the rounds of the scheduler: when one is tried, what a deleted one leaves, who has it when
 // two want it at once, and who pays for it.
-#include "model/reservation_status.h"
 #include "sched/fast/decider.h"
 #include "sched/live_test.h"
 #include "sched/table_test.h"
@@ -14,15 +13,7 @@ class ReservingTest : public LiveTest {
 protected:
     ReservingTest() { node("n1", 4000); }
 
-    static model::Reservation made(int64_t cpu_milli) {
-        model::Reservation made;
-        made.meta.name = made.meta.uid = "r";
-        auto spec = std::make_shared<model::PodSpec>();
-        spec->requests = model::Resources{{model::kCpu, cpu_milli}, {model::kPods, 1}};
-        made.spec = spec;
-        for (const auto* pod : {"w1", "w2"}) made.owners.emplace_back().object.emplace().name = pod;
-        return made;
-    }
+    static model::Reservation made(int64_t cpu_milli) { return reservation("r", cpu_milli, {"w1", "w2"}); }
     uint64_t tries() const { return scheduler_.counts().unschedulable.find("berth")->second; }
 };
 
@@ -69,8 +60,7 @@ TEST_F(ReservingTest, OneThatIsDeletedWhileItIsPlacedLeavesNothing) {
 TEST_F(ReservingTest, OfTwoOwnersInOneRoundOneHasIt) {
     model::Reservation once = made(2000);
     once.allocate_once = true;
-    static_cast<model::ReservationStatus&>(once) = model::placed(once, "n1", once.spec->requests, base::Time{});
-    reserved(once);
+    reserved_on("n1", once);
     pending("w1", 1000, 0);
     pending("w2", 1000, 0);
     step();

@@ -15,6 +15,11 @@ bool Rooms::asked(std::string_view pod, base::Instant now) const {
     return found != asked_.end() && now < found->second.at + kShowsWithin;
 }
 
+std::vector<EvictPod> Rooms::victims(std::string_view pod) const {
+    const auto found = asked_.find(pod);
+    return found == asked_.end() ? std::vector<EvictPod>() : found->second.evictions;
+}
+
 std::vector<EvictPod> Rooms::take(std::string_view pod) {
     const auto found = asked_.find(pod);
     if (found == asked_.end()) return {};

@@ -22,6 +22,8 @@ public:
     }
     // Asked for, not long ago, and not held yet.
     bool asked(std::string_view pod, base::Instant now) const;
+    // Who is to go for the pod once its room is held.
+    std::vector<EvictPod> victims(std::string_view pod) const;
     // Ends the asking and gives what waits for it.
     std::vector<EvictPod> take(std::string_view pod);
 

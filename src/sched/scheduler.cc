@@ -144,48 +144,73 @@ void Scheduler::remove_pod(std::string_view uid, base::Instant now) {
 void Scheduler::put(std::shared_ptr<const model::Reservation> reservation, base::Instant now) {
     const std::string uid = reservation->meta.uid;
     const auto known = ledger_.find_reservation(uid);
-    const auto* before = known == ledger::kNone ? nullptr : &ledger_.reservation(known);
-    const bool held = before != nullptr && before->live;
-    const bool was_open = before != nullptr && before->object->phase == model::ReservationPhase::Available;
-    const bool opens = !was_open && reservation->phase == model::ReservationPhase::Available;
+    const auto before = known == ledger::kNone ? nullptr : ledger_.reservation(known).object;
+    if (before && reservation->meta.revision < before->meta.revision) return;
+    const bool held = before && ledger_.reservation(known).live;
+    const bool edited = before && !model::same_wish(*before, *reservation);
+    const bool was_open = before && before->phase == model::ReservationPhase::Available;
+    const bool opens = (!was_open || edited) && reservation->phase == model::ReservationPhase::Available;
     ledger_.put(reservation);
     if (!reservation->current_owners.empty()) claims_.insert(uid);
     see_room(*reservation, now);
     // One that never held anything is of no use to others; nor to itself, when it is told why it waits.
     if (held || reservation->phase != model::ReservationPhase::Pending) queue_.happened(Change::Reservation, now);
     if (opens) opened_.insert(ledger_.find_reservation(uid));
+    if (was_open && edited) left_.push_back(before);
     if (reservation->phase != model::ReservationPhase::Pending || reservation->meta.deleted) {
         queue_.remove(uid);
         reservations_.erase(uid);
         return;
     }
     const auto [found, fresh] = reservations_.try_emplace(uid);
-    const bool changed = fresh || *found->second.object->spec != *reservation->spec;
     found->second.object = std::move(reservation);
-    const bool assumed = ledger_.reservation(ledger_.find_reservation(uid)).live;
-    if (!changed || assumed) return;
+    const auto& entry = ledger_.reservation(ledger_.find_reservation(uid));
+    if (entry.ended) return queue_.remove(uid);
+    if ((!fresh && !edited) || entry.live) return;
     const auto& object = *found->second.object;
     queue_.add({uid, object.spec->priority, object.meta.created}, false, now);
 }
 
-// Every step on its way to be available has woken its owners, mostly in vain. It opens once, so nobody is hurried for
-// ever.
+// Every step on its way to be available has woken its owners, mostly in vain. It opens once, and then with every edit,
+// so nobody is hurried for ever. Those who owned it before an edit may have the node's own room now.
 void Scheduler::hurry_owners() {
-    if (opened_.empty()) return;
+    if (opened_.empty() && left_.empty()) return;
+    const auto owns = [](const model::Reservation& reservation, const model::PodIdentity& identity) {
+        return std::any_of(reservation.owners.begin(), reservation.owners.end(),
+                           [&](const auto& owner) { return model::matches(owner, identity); });
+    };
     queue_.hurry([&](std::string_view uid) {
         const model::Pod* pod = pending_pod(uid);
         if (pod == nullptr) return false;
         const auto identity = model::identity_of(*pod);
-        bool told = false;
+        bool told = std::any_of(left_.begin(), left_.end(), [&](const auto& old) { return owns(*old, identity); });
         ledger_.owner_index().candidates(identity, [&](ReservationIndex index) {
-            if (told || !opened_.contains(index)) return;
-            const auto& owners = ledger_.reservation(index).object->owners;
-            told = std::any_of(owners.begin(), owners.end(),
-                               [&](const auto& owner) { return model::matches(owner, identity); });
+            told = told || (opened_.contains(index) && owns(*ledger_.reservation(index).object, identity));
         });
         return told;
     });
     opened_.clear();
+    left_.clear();
+}
+
+void Scheduler::pass_time(base::Instant now, base::Time wall) {
+    const auto ended = ledger_.pass_time(wall, now);
+    for (const ReservationIndex index : ended) {
+        const std::string& uid = ledger_.reservation(index).object->meta.uid;
+        queue_.remove(uid);
+        if (!our_room(*ledger_.reservation(index).object).empty()) rooms_.look_again(uid, now);
+    }
+    if (!ended.empty()) queue_.happened(Change::Reservation, now);
+}
+
+// Time may have passed since it was decided where the pod goes.
+bool Scheduler::draws_from_ended(std::string_view pod) const {
+    const auto index = ledger_.find_pod(pod);
+    bool ended = false;
+    if (index == ledger::kNone) return ended;
+    ledger_.pod(index).each_charge(
+        [&](ReservationIndex to, const model::Resources&) { ended = ended || ledger_.reservation(to).ended; });
+    return ended;
 }
 
 void Scheduler::remove_reservation(std::string_view uid, base::Instant now) {
@@ -205,6 +230,7 @@ const model::Pod* Scheduler::pending_pod(std::string_view uid) const {
 
 std::vector<Plan> Scheduler::step(base::Instant now, base::Time wall, size_t most) {
     std::vector<Plan> plans;
+    pass_time(now, wall);
     judge_rooms(now, plans);
     settle_volumes(now, plans);
     hurry_owners();
@@ -234,6 +260,7 @@ std::optional<base::Instant> Scheduler::next_wake() const {
     sooner(volume_binds_.next_wake());
     for (const auto& [at, read] : reads_) sooner(at);
     if (!claims_.empty()) sooner(base::Instant{INT64_MIN});
+    if (next) sooner(ledger_.next_end());  // who waits may wait for that
     return next;
 }
 

@@ -121,10 +121,14 @@ private:
     void stop_asking(std::string_view uid);
     void end_nomination(std::string_view uid, base::Instant now);
     void hurry_owners();
+    // Ends: a reservation whose time is over takes no place, and nobody is bound to it.
+    void pass_time(base::Instant now, base::Time wall);
+    bool draws_from_ended(std::string_view pod) const;
     // Decisions: see scheduler_decide.cc
     void decide_one(const std::string& key, base::Instant now, base::Time wall, std::vector<Plan>& plans);
     void decide_for(PendingPod& pending, base::Instant now, std::vector<Plan>& plans);
     void decide_for(PendingReservation& pending, base::Instant now, base::Time wall, std::vector<Plan>& plans);
+    Decision decide(const model::Reservation& object);
     Row choose_fast(const model::Pod& pod, const Profile& profile);
     void bind(const Ask& ask, Row row, const ledger::Charges& charges, const model::Labels& annotations,
               base::Instant now, std::vector<Plan>& plans);
@@ -139,8 +143,10 @@ private:
     // Rooms: see scheduler_rooms.cc
     std::string_view our_room(const model::Reservation& reservation) const;
     bool room_stands(std::string_view pod) const;
-    bool may_hold_room(const Ask& ask, const Profile& profile, Row row) const;
+    bool may_hold_room(const Ask& ask, Row row) const;
+    Decision decide_room(const model::Reservation& room);
     bool waits_for_room(const Ask& ask, base::Instant now, std::vector<Plan>& plans);
+    bool room_on_the_way(ReservationIndex index, int32_t priority) const;
     void judge_rooms(base::Instant now, std::vector<Plan>& plans);
     void see_room(const model::Reservation& reservation, base::Instant now);
     void give_up_room(const model::Reservation& reservation, std::vector<Plan>& plans);
@@ -188,10 +194,12 @@ private:
     std::map<std::string, Claiming> claiming_;  // by the pod's uid
     std::set<std::string> claims_;              // uids of reservations whose claim may have to be released
     uint64_t claim_tries_ = 0;
-    std::set<ReservationIndex> opened_;                      // since the last step
-    std::vector<std::pair<base::Instant, ReadBack>> reads_;  // that failed, and when to try again
-    std::map<std::string, Consultation> consultations_;      // by the pod's uid
-    std::map<std::string, VictimsAsked> victims_asked_;      // the same
+    // Since the last step: those that owners may draw from now, or differently...
+    std::set<ReservationIndex> opened_;
+    std::vector<std::shared_ptr<const model::Reservation>> left_;  // ... and what edited ones were before
+    std::vector<std::pair<base::Instant, ReadBack>> reads_;        // that failed, and when to try again
+    std::map<std::string, Consultation> consultations_;            // by the pod's uid
+    std::map<std::string, VictimsAsked> victims_asked_;            // the same
     uint64_t questions_ = 0;
     CostMemory costs_;
     base::StringMap<PendingPod> pods_;  // by uid; pending and ours, also while a bind is under way

@@ -28,11 +28,12 @@ std::vector<Plan> Scheduler::claimed(const ClaimReservation& claim, Outcome outc
     const auto found = claiming_.find(claim.pod);
     const bool awaited = found != claiming_.end() && found->second.serial == claim.serial;
     std::vector<Plan> plans;
-    if (awaited && outcome == Outcome::Done && --found->second.unanswered == 0) {
+    const bool over = awaited && draws_from_ended(claim.pod);
+    if (awaited && !over && outcome == Outcome::Done && --found->second.unanswered == 0) {
         plans.emplace_back(std::move(found->second.bind));
         claiming_.erase(found);
     }
-    if (awaited && outcome != Outcome::Done) forget(claim.pod, now);
+    if (awaited && (over || outcome != Outcome::Done)) forget(claim.pod, now);
     if (outcome == Outcome::Unknown) {
         plans.emplace_back(ReadBack{ReadBack::What::Reservation, claim.uid, "", claim.name});
     }

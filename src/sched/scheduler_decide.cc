@@ -138,14 +138,15 @@ std::vector<Plan> Scheduler::take_room(const Ask& ask, const std::string& node, 
                                        base::Instant now) {
     std::vector<Plan> plans;
     const model::Pod& pod = *ask.pod;
-    for (const auto& loser : nominated_.behind(ask, node)) {
+    const Row row = ledger_.row_of(node);
+    for (const auto& loser : nominated_.behind(ask, ledger_, row)) {
         plans.emplace_back(ClearNomination{loser->meta.uid, loser->meta.ns, loser->meta.name});
         nominated_.remove(loser->meta.uid);
         queue_.add({loser->meta.uid, loser->spec->priority, loser->meta.created}, !loser->gates.empty(), now);
     }
     const auto kept = std::make_shared<const model::Pod>(pod);
     nominated_.put(kept, node);
-    if (may_hold_room(ask, profiles_.find(pod.spec->scheduler_name)->second, ledger_.row_of(node))) {
+    if (may_hold_room(ask, row)) {
         rooms_.ask(pod.meta.uid, std::move(evictions), now);
         plans.emplace_back(HoldRoom{pod.meta.uid, pod.meta.ns, pod.meta.name, node, kept});
         return plans;
@@ -176,15 +177,16 @@ std::vector<Plan> Scheduler::evict(std::vector<EvictPod> evictions) {
     return plans;
 }
 
+Decision Scheduler::decide(const model::Reservation& object) {
+    const Row found = nominated_.empty() ? deciders_.begin()->second->choose(object, ledger_) : ledger::kNoRow;
+    if (found != ledger::kNoRow) return decision_for(found);
+    return decide_reservation(object, ledger_, profiles_.begin()->second, nominated_);
+}
+
 void Scheduler::decide_for(PendingReservation& pending, base::Instant now, base::Time wall, std::vector<Plan>& plans) {
     const model::Reservation& object = *pending.object;
-    // It takes the place of its pod's nomination.
     const std::string_view room_for = our_room(object);
-    nominated_.remove(room_for);
-    const Row found = nominated_.empty() ? deciders_.begin()->second->choose(object, ledger_) : ledger::kNoRow;
-    const Decision decision = found != ledger::kNoRow
-                                  ? decision_for(found)
-                                  : decide_reservation(object, ledger_, profiles_.begin()->second, nominated_);
+    const Decision decision = room_for.empty() ? decide(object) : decide_room(object);
     const Row row = decision.verdict.chosen;
     if (row == ledger::kNoRow) {
         ++counts_.unschedulable[profiles_.begin()->first];
@@ -197,6 +199,8 @@ void Scheduler::decide_for(PendingReservation& pending, base::Instant now, base:
                                             model::unschedulable(object, message, wall), false, message});
         return;
     }
+    nominated_.remove(room_for);                   // its place is taken by the room
+    if (!decision.waiting) rooms_.take(room_for);  // nobody has to go
     ledger_.assume_reservation(ledger_.find_reservation(object.meta.uid), row, decision.waiting);
     const std::string node(ledger_.name(row));
     auto status = decision.waiting ? model::placed_waiting(object, node, object.spec->requests, decision.missing, wall)

@@ -124,7 +124,7 @@ void Scheduler::conclude(PendingPod& pending, base::Instant now, std::vector<Pla
                               said != closed.refused.end() && said->second.unresolvable};
         strikes.overrule(row, &refusal);
     }
-    Decision decision = decided(ask, ledger_, weigh(ask, ledger_, profile, std::move(strikes), points));
+    Decision decision = decided(ask, ledger_, nominated_, weigh(ask, ledger_, profile, std::move(strikes), points));
     if (!decision.verdict.fault.empty()) return fail(pending, std::move(decision.verdict.fault), now, plans);
     if (decision.verdict.chosen == ledger::kNoRow) return refuse(pending, ask, decision.verdict.strikes, now, plans);
     bind(ask, decision.verdict.chosen, decision.charges, decision.annotations, now, plans);

@@ -19,15 +19,36 @@ bool Scheduler::room_stands(std::string_view pod) const {
     return index != ledger::kNone && ledger_.reservation(index).live;
 }
 
-// A reservation can wait where amounts alone are missing. Where a port or another pod is in the way a nomination must
-// do, as for pods that want to draw from reservations of their own.
-bool Scheduler::may_hold_room(const Ask& ask, const Profile& profile, Row row) const {
-    if (!options_.holds_rooms || !ask.plain()) return false;
-    Strikes strikes(ledger_, row, row + 1);
-    for (const auto& plugin : profile.filters) {
-        if (plugin->name() != "NodeResourcesFit") plugin->strike(ask, ledger_, strikes);
+// Where the pod draws from a reservation of the row, what it waits for is partly that reservation's: no other can hold
+// it, and everybody yields to its nomination (see nominated.h).
+bool Scheduler::may_hold_room(const Ask& ask, Row row) const {
+    return options_.holds_rooms && !ask.credit(row);
+}
+
+// A room goes where its pod would go if those that are to make place had gone. Until they have it waits there, whether
+// they hold amounts, a port or a claim, or cannot be near the pod.
+Decision Scheduler::decide_room(const model::Reservation& room) {
+    Decision decision{{{}, {}, {}, ledger::kNoRow, Strikes(std::vector<uint8_t>())}, {}, {}, {}, false, {}};
+    const auto pending = pods_.find(our_room(room));
+    const Row row = ledger_.row_of(room.spec->node_name);
+    const bool wanted = pending != pods_.end() && ledger_.find_pod(pending->first) == ledger::kNone;
+    if (!wanted || row == ledger::kNoRow) return decision;
+    const model::Pod& pod = pending->second.pod;
+    const Profile& profile = profiles_.find(pod.spec->scheduler_name)->second;
+    const auto filters = [&] { return filter(ask_for(pod, ledger_), ledger_, profile, nominated_, row, row + 1); };
+    decision.waiting = !filters().open(row);
+    if (decision.waiting) {
+        decision.missing = missing_on(*room.spec, ledger_, row);
+        Lifted lifted(ledger_);
+        for (const auto& victim : rooms_.victims(pod.meta.uid)) {
+            const PodIndex index = ledger_.find_pod(victim.uid);
+            if (index != ledger::kNone && ledger_.pod(index).row == row) lifted.lift(index);
+        }
+        decision.verdict.strikes = filters();
+        if (!decision.verdict.strikes.open(row)) return decision;
     }
-    return strikes.open(row);
+    decision.verdict.chosen = row;
+    return decision;
 }
 
 // Whether the pod has a room on the way. One that cannot become available, since whoever should have gone did not, or
@@ -41,14 +62,20 @@ bool Scheduler::waits_for_room(const Ask& ask, base::Instant now, std::vector<Pl
     if (index == ledger::kNone) return false;
     const auto& entry = ledger_.reservation(index);
     if (model::is_final(entry.object->phase)) return false;
-    if (!entry.live || entry.row == ledger::kNoRow || entry.assumed) return true;
-    const auto& pods = ledger_.at(entry.row).pods;
-    const bool going = std::any_of(pods.begin(), pods.end(), [&](ledger::PodIndex other) {
-        return ledger_.pod(other).terminating && ledger_.pod(other).priority < ask.spec->priority;
-    });
-    if (entry.waiting && (going || ledger_.shortage(index).empty())) return true;
+    if (!entry.ended && (!entry.live || entry.row == ledger::kNoRow || entry.assumed)) return true;
+    if (!entry.ended && room_on_the_way(index, ask.spec->priority)) return true;
     give_up_room(*entry.object, plans);
     return true;
+}
+
+// Somebody is still going there, or nobody is in its way any more and its status will say so.
+bool Scheduler::room_on_the_way(ReservationIndex index, int32_t priority) const {
+    const auto& entry = ledger_.reservation(index);
+    const auto& pods = ledger_.at(entry.row).pods;
+    const bool going = std::any_of(pods.begin(), pods.end(), [&](ledger::PodIndex other) {
+        return ledger_.pod(other).terminating && ledger_.pod(other).priority < priority;
+    });
+    return going || (entry.waiting && ledger_.has_its_room(index));
 }
 
 void Scheduler::give_up_room(const model::Reservation& reservation, std::vector<Plan>& plans) {
@@ -56,7 +83,7 @@ void Scheduler::give_up_room(const model::Reservation& reservation, std::vector<
     plans.emplace_back(DropRoom{reservation.meta.uid, reservation.meta.name});
 }
 
-// Rooms whose pod is gone or landed elsewhere are dropped, and those that failed; used ones go by themselves.
+// Rooms whose pod is gone or landed elsewhere are dropped, and those that failed or ended; used ones go by themselves.
 void Scheduler::judge_rooms(base::Instant now, std::vector<Plan>& plans) {
     for (const auto& uid : rooms_.take_due(now)) {
         const auto index = ledger_.find_reservation(uid);
@@ -66,7 +93,8 @@ void Scheduler::judge_rooms(base::Instant now, std::vector<Plan>& plans) {
             continue;
         }
         const bool pending = pods_.contains(our_room(*entry.object));
-        if (!pending || entry.object->phase == model::ReservationPhase::Failed) give_up_room(*entry.object, plans);
+        const bool over = entry.ended || entry.object->phase == model::ReservationPhase::Failed;
+        if (!pending || over) give_up_room(*entry.object, plans);
     }
 }
 

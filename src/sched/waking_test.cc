@@ -96,17 +96,8 @@ TEST_F(WakingTest, ABoundPodThatShrinksWakes) {
     EXPECT_EQ(told(), Lines{"bind p to n1"});
 }
 
-model::Reservation reservation(int64_t cpu_milli) {
-    model::Reservation made;
-    made.meta.name = made.meta.uid = "r";
-    auto spec = std::make_shared<model::PodSpec>();
-    spec->requests = model::Resources{{model::kCpu, cpu_milli}, {model::kPods, 1}};
-    made.spec = std::move(spec);
-    return made;
-}
-
 TEST_F(WakingTest, WhyAReservationWaitsIsToldUntilItIsWritten) {
-    reserved(reservation(9000));
+    reserved(reservation("r", 9000, {"w1"}));
     for (const auto outcome : {Outcome::Refused, Outcome::Unknown}) {
         step();
         EXPECT_EQ(told().size(), 1u);
@@ -127,7 +118,7 @@ TEST_F(WakingTest, AReservationThatWaitsWakesNobody) {
     step();
     told();
     later(seconds(10));
-    reserved(reservation(8000));
+    reserved(reservation("r", 8000, {"w1"}));
     step();
     EXPECT_EQ(told().size(), 1u) << "the reservation itself";
     done();
