@@ -26,5 +26,20 @@ TEST(CarryOut, AnUnknownRevisionIsNoPrecondition) {
     EXPECT_EQ(status_request("r", "u-1", 0, {}).body.find("resourceVersion"), std::string::npos);
 }
 
+// There is one of that name: the feed tells of it. Only where there can be none a nomination must do.
+TEST(CarryOut, ARoomThatIsThereAlreadyIsNotRefused) {
+    const auto came_of = [](int code) {
+        link::Reply reply;
+        reply.code = code;
+        return outcome_of(sched::HoldRoom{}, reply);
+    };
+    EXPECT_EQ(came_of(201), sched::Outcome::Done);
+    EXPECT_EQ(came_of(409), sched::Outcome::Done);
+    EXPECT_EQ(came_of(429), sched::Outcome::Unknown);
+    EXPECT_EQ(came_of(404), sched::Outcome::Refused);
+    EXPECT_EQ(came_of(403), sched::Outcome::Refused);
+    EXPECT_EQ(came_of(500), sched::Outcome::Unknown);
+}
+
 }  // namespace
 }  // namespace berth::app
