@@ -296,6 +296,8 @@ Result<Explanation> explain_pod(World& world, const std::string& ns, const std::
     if (!decision.verdict.fault.empty()) return out;
     if (decision.verdict.chosen == ledger::kNoRow) {
         consider_preemption(world, ask, decision.verdict.strikes, out);
+    } else if (const auto failure = world.failure_of(*pod); !failure.empty()) {
+        out.summary = fmt::format("it fits, and the scheduler tried in vain: {}", failure);
     } else {
         out.summary =
             fmt::format("it fits: its turn has not come, or nobody schedules for \"{}\"", pod->spec->scheduler_name);

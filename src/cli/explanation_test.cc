@@ -211,6 +211,21 @@ spec: {nodeName: full, containers: [{name: c}]}
     EXPECT_EQ(none.error().message, "pods \"nobody\" not found in namespace \"default\"");
 }
 
+TEST(Explain, ABindThatTheServerRefused) {
+    World world = world_of(std::string(kCluster) + R"(
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: small, uid: s}
+spec: {containers: [{name: c, resources: {requests: {cpu: "1"}}}]}
+status:
+  conditions:
+  - {type: PodScheduled, status: "False", reason: SchedulerError, message: "binding to node full failed: no entry"}
+)");
+    EXPECT_EQ(explain_pod(world, "default", "small")->summary,
+              "it fits, and the scheduler tried in vain: binding to node full failed: no entry");
+}
+
 // Before any server is asked.
 TEST(Reserve, WrongFlagsAreWrongUsage) {
     EXPECT_EQ(reserve({"r"}), 2) << "nothing to reserve";

@@ -81,6 +81,18 @@ struct World::Entrant {
     auto rank() const { return std::tuple(-static_cast<int64_t>(priority), created, arrival); }
 };
 
+// What its scheduler says that could not place the pod for other reasons than a lack of nodes.
+static std::string failure_in(const Json& pod) {
+    const Json* conditions = base::find(pod, {"status", "conditions"});
+    if (conditions == nullptr || !conditions->is_array()) return "";
+    for (const auto& condition : conditions->as_array()) {
+        const bool failed = base::find_string(condition, {"type"}) == "PodScheduled" &&
+                            base::find_string(condition, {"reason"}) == "SchedulerError";
+        if (failed) return std::string(base::find_string(condition, {"message"}));
+    }
+    return "";
+}
+
 Result<bool> World::put(const Json& object) {
     const std::string_view kind = base::find_string(object, {"kind"});
     const std::string name(base::find_string(object, {"metadata", "name"}));
@@ -109,6 +121,7 @@ Result<bool> World::put(const Json& object) {
     if (kind == "Pod") {
         auto pod = model::read_pod(view);
         if (pod) {
+            failures_[pod->meta.full_name()] = failure_in(object);
             TRY(put_pod(std::move(*pod)));
         } else {
             spoiled(false, pod.error());
@@ -178,6 +191,7 @@ void World::remove(std::string_view kind, std::string_view ns, std::string_view 
     remove_supporting(kind, ns, name, ledger_);
     if (const auto pod = pods_.find(key); kind == "Pod" && pod != pods_.end()) {
         ledger_.remove_pod(pod->second.meta.uid);
+        failures_.erase(key);
         pods_.erase(pod);
     }
     if (kind == "Reservation") forget_broken(name);
@@ -430,6 +444,11 @@ const model::Pod* World::pod(std::string_view ns, std::string_view name) const {
 std::shared_ptr<const model::Reservation> World::reservation(std::string_view name) const {
     const auto found = reservations_.find(name);
     return found == reservations_.end() ? nullptr : found->second;
+}
+
+std::string World::failure_of(const model::Pod& pod) const {
+    const auto found = failures_.find(pod.meta.full_name());
+    return found == failures_.end() ? "" : found->second;
 }
 
 std::string World::fault_of(bool is_reservation, std::string_view ns, std::string_view name) const {

@@ -82,6 +82,9 @@ public:
     const model::Pod* pod(std::string_view ns, std::string_view name) const;
     std::shared_ptr<const model::Reservation> reservation(std::string_view name) const;
     const std::map<std::string, model::Pod, std::less<>>& pods() const { return pods_; }
+    // What went wrong when a scheduler tried to place the pod, as its condition says; empty: nothing. That no node fits
+    // is nothing wrong.
+    std::string failure_of(const model::Pod& pod) const;
     // What cannot be read of an object; empty: nothing.
     std::string fault_of(bool is_reservation, std::string_view ns, std::string_view name) const;
 
@@ -121,6 +124,7 @@ private:
     uint64_t arrivals_ = 0;
     ledger::Ledger ledger_;
     std::map<std::string, model::Pod, std::less<>> pods_;  // by namespace/name
+    std::map<std::string, std::string> failures_;          // the same
     std::map<std::string, uint64_t, std::less<>> order_;   // of arrival, by kind/namespace/name
     std::map<std::string, ReservationPtr, std::less<>> reservations_;
     control::Ages ages_;
