@@ -163,6 +163,15 @@ class Cluster:
         except ValueError:
             return code, text.decode(errors="replace")
 
+    def watch(self, path, version):
+        """What a watch tells, line by line, until the server ends it."""
+        connection = http.client.HTTPSConnection("127.0.0.1", self.port, context=self._tls, timeout=60)
+        try:
+            connection.request("GET", f"{path}?watch=1&resourceVersion={version}")
+            yield from connection.getresponse()
+        finally:
+            connection.close()
+
     def get(self, path):
         code, document = self.ask("GET", path)
         if code != 200:

@@ -3,6 +3,7 @@ import os
 import random
 import re
 import signal
+import subprocess
 import time
 
 from berths import Watcher, start, start_both
@@ -154,4 +155,43 @@ def overload(stage):
         stage.say(f"{refused} requests for pods were turned away meanwhile")
 
 
-TESTS = [thousand_pods, every_owner_in_its_own, scheduler_kills, server_restarts, compaction, overload]
+POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+
+
+def forbid_bindings_of(cluster, name):
+    """An admission policy by which pods of this name get no node, once it is in force."""
+    about = {"metadata": {"name": "no-entry"}}
+    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods/binding"]}]
+    cluster.make(POLICIES, {**about, "spec": {
+        "matchConstraints": {"resourceRules": rules},
+        "validations": [{"expression": f"object.metadata.name != '{name}'", "message": "there is no entry"}]}})
+    cluster.make(POLICIES.replace("policies", "policybindings"), {**about, "spec": {
+        "policyName": "no-entry", "validationActions": ["Deny"]}})
+    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": {"kind": "Node", "name": "node-0"}}
+    wait_for("the policy is in force", lambda: "no entry" in str(
+        cluster.ask("POST", f"{PODS}/{name}/binding?dryRun=All", binding)))
+
+
+def refused_bind(stage):
+    """A bind that the server refuses: its reason is at the pod, and in berth explain; when it is over the pod is bound"""
+    with stage.cluster() as cluster:
+        start_both(cluster)
+        cluster.nodes(1)
+        cluster.make(PODS, pod("p", schedulingGates=[{"name": "later"}]))
+        forbid_bindings_of(cluster, "p")
+        cluster.ask("PATCH", f"{PODS}/p", {"spec": {"schedulingGates": []}}, kind="application/merge-patch+json")
+        watcher = Watcher(cluster)
+        wait_for("the pod says why", lambda: "there is no entry" in watcher.refused("p"))
+        (condition,) = [c for c in watcher.pod("p")["status"]["conditions"] if c["type"] == "PodScheduled"]
+        assert condition["reason"] == "SchedulerError", condition
+        wait_for("an event says why", lambda: any(
+            "there is no entry" in event["message"] and event["reason"] == "FailedScheduling" and event["type"] == "Warning"
+            for event in cluster.items("/api/v1/namespaces/default/events")))
+        said = subprocess.run([cluster.berth, "explain", "pod", "p", "--kubeconfig", cluster.admin], capture_output=True,
+                              text=True, timeout=60)
+        assert "there is no entry" in said.stdout, said
+        cluster.ask("DELETE", f"{POLICIES.replace('policies', 'policybindings')}/no-entry")
+        watcher.bound("p")
+
+
+TESTS = [thousand_pods, every_owner_in_its_own, scheduler_kills, server_restarts, compaction, overload, refused_bind]
