@@ -125,6 +125,10 @@ link::Request request(const sched::ClaimReservation& claim, base::Time) {
     return status_request(claim.name, claim.uid, claim.revision, claim.status);
 }
 
+link::Request request(const sched::OpenReservation& open, base::Time) {
+    return status_request(open.name, open.uid, open.revision, open.status);
+}
+
 link::Request request(const sched::ReadBack& read, base::Time) {
     if (read.what == sched::ReadBack::What::Pod) return {"GET", pod_path(read.ns, read.name)};
     return {"GET", fmt::format("{}/{}", kReservations, read.name)};
@@ -188,6 +192,10 @@ void record(link::Recorder& recorder, const sched::Plan& plan, sched::Outcome ou
     if (const auto* claim = std::get_if<sched::ClaimReservation>(&plan); claim && done && claim->pod.empty()) {
         recorder.warning(reservation(claim->name, claim->uid), "ClaimReleased",
                          "the pod that claimed it was never bound", now);
+    }
+    if (const auto* open = std::get_if<sched::OpenReservation>(&plan); open && done) {
+        recorder.normal(reservation(open->name, open->uid), "Available",
+                        fmt::format("node {} has room now", open->status.node), now);
     }
     if (const auto* write = std::get_if<sched::WriteReservation>(&plan); write && done) {
         if (write->placed) {

@@ -142,7 +142,7 @@ void ReservationsRun::reconcile() {
     const uint64_t seen = traffic_.seen("Reservation");
     absl::erase_if(awaited_, [&](const auto& entry) { return entry.second != 0 && entry.second <= seen; });
     judge_nodes();
-    carry_out(control::reconcile_reservations({ledger_, clock_.wall(), clock_.now(), gc_}, ages_));
+    carry_out(control::reconcile_reservations({ledger_, clock_.wall(), clock_.now(), gc_, false}, ages_));
 }
 
 void ReservationsRun::carry_out(const control::Writes& writes) {

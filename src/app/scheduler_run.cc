@@ -1,9 +1,12 @@
 #include "app/scheduler_run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "app/carry_out.h"
 #include "app/decoded.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/thread.h"
 #include "model/node.h"
@@ -52,6 +55,15 @@ const std::vector<Source>& sources() {
 model::Meta meta_of(JsonView view) {
     std::string trouble;
     return model::read_meta(model::Reader(view, trouble));
+}
+
+// What the server said, where it did not do as it was told.
+std::string trouble_of(sched::Outcome outcome, const Result<link::Reply>& reply) {
+    if (outcome == sched::Outcome::Done) return "";
+    if (!reply) return reply.error().message;
+    const auto status = base::parse_json(reply->body);
+    const auto message = status ? base::find_string(*status, {"message"}) : "";
+    return message.empty() ? fmt::format("answered with code {}", reply->code) : std::string(message);
 }
 
 Result<std::string> body_of(const Result<link::Reply>& reply) {
@@ -275,7 +287,7 @@ bool SchedulerRun::take_answers() {
         record(recorder_, plan, outcome, clock_.wall());
         const auto* question = std::get_if<sched::AskExtender>(&plan);
         auto further = question ? scheduler_.answered(*question, body_of(reply), clock_.now())
-                                : scheduler_.outcome(plan, outcome, clock_.now());
+                                : scheduler_.outcome(plan, outcome, clock_.now(), trouble_of(outcome, reply));
         if (!traffic_.stopping()) carry_out(std::move(further), clock_.now());
     });
 }

@@ -97,6 +97,7 @@ private:
     void wait() {
         const Resources missing = pass_.ledger.shortage(index_);
         if (pass_.ledger.has_its_room(index_)) {
+            if (!pass_.opens) return;
             next_ = model::available(std::move(next_), pass_.wall);
             return say(false, "Available", fmt::format("node {} has room now", next_.node));
         }

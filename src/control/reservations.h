@@ -14,6 +14,7 @@ struct ReservationPass {
     base::Time wall;
     base::Instant now;
     base::Duration gc = std::chrono::hours(24);  // how long final ones are kept
+    bool opens = true;  // when a waiting one has its room; else the scheduler does, which knows what it is binding
 };
 
 // Compares each stored status with what is the case. Deciding twice on the same objects decides the same; a write that

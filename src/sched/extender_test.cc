@@ -86,6 +86,7 @@ TEST_F(ExtendersTest, WithoutAnAnswerThePodWaitsUnlessTheExtenderMayBeIgnored) {
     told();
     reply(base::internal("no answer within 5s"));
     EXPECT_EQ(told(), Lines{"refuse p: extender http://one: no answer within 5s"});
+    done();
     later(std::chrono::seconds(1));
     step();
     EXPECT_EQ(told(), Lines{"filter p by 0: n1 n2 n3"});

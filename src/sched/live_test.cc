@@ -47,6 +47,9 @@ std::string text(const WriteReservation& p) {
 std::string text(const ClaimReservation& p) {
     return p.pod.empty() ? "release " + p.name : fmt::format("claim {} for {}", p.name, p.pod);
 }
+std::string text(const OpenReservation& p) {
+    return "open " + p.name;
+}
 std::string text(const ReadBack& p) {
     return "read " + p.name;
 }
@@ -105,8 +108,19 @@ void LiveTest::terminating(const std::string& name) {
     put(pod);
 }
 
+namespace {
+
+bool is_about_status(const Plan& plan) {
+    return std::holds_alternative<RefusePod>(plan) || std::holds_alternative<ClearNomination>(plan);
+}
+
+}  // namespace
+
 void LiveTest::step(size_t most) {
-    for (auto& plan : scheduler_.step(now_, wall_, most)) plans_.push_back(std::move(plan));
+    for (auto& plan : scheduler_.step(now_, wall_, most)) {
+        if (is_about_status(plan)) scheduler_.outcome(plan, Outcome::Done, now_);
+        plans_.push_back(std::move(plan));
+    }
 }
 
 Lines LiveTest::told() {
@@ -189,6 +203,10 @@ void LiveTest::stored(const WriteReservation& write) {
 
 void LiveTest::stored(const ClaimReservation& claim) {
     write_status(claim.uid, claim.status);
+}
+
+void LiveTest::stored(const OpenReservation& open) {
+    write_status(open.uid, open.status);
 }
 
 void LiveTest::write_status(const std::string& uid, const model::ReservationStatus& status) {

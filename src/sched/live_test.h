@@ -31,6 +31,7 @@ protected:
         wall_ = wall_ + by;
     }
 
+    // What is written to a pod's status is answered at once.
     void step(size_t most = 100);
     // What was planned since the last answer, as text.
     Lines told();
@@ -45,7 +46,7 @@ protected:
     void reserved(model::Reservation object);
     // The same, placed already.
     void reserved_on(const std::string& node, model::Reservation object);
-    // What the reservation controller does when the node has room.
+    // It waited for room, and that is stored to be there.
     void available(const std::string& uid);
 
     base::Instant now_{1};
@@ -66,6 +67,7 @@ private:
     void stored(const DropRoom& drop);
     void stored(const WriteReservation& write);
     void stored(const ClaimReservation& claim);
+    void stored(const OpenReservation& open);
     void write_status(const std::string& uid, const model::ReservationStatus& status);
 };
 

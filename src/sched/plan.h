@@ -78,6 +78,13 @@ struct ClaimReservation {
     model::ReservationStatus status;
 };
 
+// The room that a reservation waited for is there: its whole new status.
+struct OpenReservation {
+    std::string uid, name;
+    uint64_t revision = 0;  // as in WriteReservation
+    model::ReservationStatus status;
+};
+
 // A volume is kept for a claim of the pod, if it is still as it was decided about.
 struct KeepVolume {
     std::string pod;  // uid
@@ -109,16 +116,16 @@ struct AskExtender {
     int64_t violations = 0;            // Preempt: of disruption budgets
 };
 
-// It is not known whether a bind or a reservation's placing took effect: read the object and put() what is there, or
-// remove it.
+// It is not known what is stored of a pod or reservation now: read the object and put() what is there, or remove it.
 struct ReadBack {
     enum class What : uint8_t { Pod, Reservation };
     What what = What::Pod;
     std::string uid, ns, name;
+    std::string why = {};  // what the server said to the bind that led here
 };
 
 using Plan = std::variant<BindPod, RefusePod, EvictPod, HoldRoom, DropRoom, ClearNomination, WriteReservation,
-                          ClaimReservation, KeepVolume, SelectNode, AskExtender, ReadBack>;
+                          ClaimReservation, OpenReservation, KeepVolume, SelectNode, AskExtender, ReadBack>;
 
 // What came of a plan. Unknown: the request may or may not have taken effect; only a read resolves it, never a timeout.
 enum class Outcome : uint8_t { Done, Refused, Unknown };

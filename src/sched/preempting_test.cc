@@ -167,6 +167,7 @@ TEST_F(PreemptingTest, ANominatedPodGoesThereWhateverTheScores) {
     step();
     EXPECT_EQ(told(), Lines{"bind p to n1"});
     answer(Outcome::Refused);
+    done();
     pending("other", 1000, 10);
     step();
     EXPECT_EQ(told(), Lines{"bind other to n0"});

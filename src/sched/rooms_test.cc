@@ -90,7 +90,8 @@ TEST_F(RoomsTest, NobodyStealsItMeanwhileAtAnyPriority) {
     pending("small", 1000, 0);
     step();
     const Lines lines = told();
-    ASSERT_EQ(lines.size(), 3u);
+    ASSERT_EQ(lines.size(), 4u);
+    EXPECT_EQ(lines[3], "open preemption-p");
     EXPECT_EQ(lines[0].substr(0, 13), "refuse urgent");
     EXPECT_EQ(lines[1].substr(0, 12), "refuse equal");
     EXPECT_EQ(lines[2], "bind small to n1") << "the fourth cpu is free";
@@ -192,6 +193,7 @@ TEST_F(RoomsTest, AfterACrashItStartsAgainFromWhatIsStored) {
     ASSERT_EQ(plans.size(), 2u);
     EXPECT_TRUE(std::holds_alternative<RefusePod>(plans[0]));
     EXPECT_TRUE(std::holds_alternative<DropRoom>(plans[1]));
+    fresh.outcome(plans[0], Outcome::Done, now_);
     fresh.remove_reservation("room", now_);
     now_ = now_ + std::chrono::seconds(2);
     plans = fresh.step(now_, base::Time{}, 10);

@@ -1,5 +1,7 @@
 #include "sched/scheduler.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -151,7 +153,14 @@ void Scheduler::put(std::shared_ptr<const model::Reservation> reservation, base:
     const bool was_open = before && before->phase == model::ReservationPhase::Available;
     const bool opens = (!was_open || edited) && reservation->phase == model::ReservationPhase::Available;
     ledger_.put(reservation);
+    settle_claims_ = true;
     if (!reservation->current_owners.empty()) claims_.insert(uid);
+    if (reservation->phase == model::ReservationPhase::Waiting) {
+        Opening& opening = waiting_[uid];
+        opening.under_way = opening.under_way && opening.tried == reservation->meta.revision;
+    } else {
+        waiting_.erase(uid);
+    }
     see_room(*reservation, now);
     // One that never held anything is of no use to others; nor to itself, when it is told why it waits.
     if (held || reservation->phase != model::ReservationPhase::Pending) queue_.happened(Change::Reservation, now);
@@ -217,6 +226,8 @@ void Scheduler::remove_reservation(std::string_view uid, base::Instant now) {
     queue_.remove(uid);
     reservations_.erase(uid);
     ledger_.remove_reservation(uid);
+    settle_claims_ = true;
+    waiting_.erase(std::string(uid));
     rooms_.gone(uid);
     queue_.happened(Change::Reservation, now);
 }
@@ -233,6 +244,7 @@ std::vector<Plan> Scheduler::step(base::Instant now, base::Time wall, size_t mos
     pass_time(now, wall);
     judge_rooms(now, plans);
     settle_volumes(now, plans);
+    settle_claims(now, plans);
     hurry_owners();
     std::erase_if(reads_, [&](const auto& read) {
         if (read.first > now) return false;
@@ -247,6 +259,7 @@ std::vector<Plan> Scheduler::step(base::Instant now, base::Time wall, size_t mos
         decide_one(*key, now, wall, plans);
         queue_.worked(*key, ledger_.looks() - before, now);
     }
+    open_waiting(wall, plans);
     release_claims(plans);  // last: whoever claimed before a crash may just have been given the same again
     return plans;
 }
@@ -259,7 +272,7 @@ std::optional<base::Instant> Scheduler::next_wake() const {
     sooner(rooms_.next_wake());
     sooner(volume_binds_.next_wake());
     for (const auto& [at, read] : reads_) sooner(at);
-    if (!claims_.empty()) sooner(base::Instant{INT64_MIN});
+    if (!claims_.empty() || (settle_claims_ && !claiming_.empty())) sooner(base::Instant{INT64_MIN});
     if (next) sooner(ledger_.next_end());  // who waits may wait for that
     return next;
 }
@@ -281,6 +294,7 @@ void Scheduler::forget(std::string_view uid, base::Instant now) {
     const auto reservation = ledger_.find_reservation(uid);
     if (reservation != ledger::kNone && ledger_.reservation(reservation).assumed) {
         ledger_.unassume_reservation(reservation);
+        settle_claims_ = true;
         queue_.happened(Change::Reservation, now);
     }
     const auto pending = pods_.find(uid);
@@ -306,16 +320,24 @@ std::vector<Plan> Scheduler::went(const EvictPod& evict, Outcome outcome, base::
     return {};
 }
 
-// Done: put() or a removal has brought what is stored. Still pending there: the write did not happen.
+// Done: put() or a removal has brought what is stored. Still pending there: the write did not happen, and why is said.
 std::vector<Plan> Scheduler::read_back(const ReadBack& read, Outcome outcome, base::Instant now) {
     if (outcome != Outcome::Done) {
         reads_.emplace_back(now + kReadAgain, read);
         return {};
     }
-    if (pods_.contains(read.uid) || reservations_.contains(read.uid)) {
+    std::vector<Plan> plans;
+    if (const auto pod = pods_.find(read.uid); pod != pods_.end()) {
         forget(read.uid, now);
-        return {};
+        if (!read.why.empty()) tell(pod->second, read.why, "SchedulerError", {}, plans);
+        return plans;
     }
+    if (reservations_.contains(read.uid)) {
+        forget(read.uid, now);
+        return plans;
+    }
+    if (const auto waiting = waiting_.find(read.uid); waiting != waiting_.end()) waiting->second = {};
+    looked_at_ = 0;
     return read.what == ReadBack::What::Reservation ? placed_room(read.uid) : std::vector<Plan>();
 }
 
@@ -327,18 +349,41 @@ std::vector<Plan> Scheduler::wrote(const WriteReservation& write, Outcome outcom
     // Why it waits has not been told.
     if (const auto pending = reservations_.find(write.uid); pending != reservations_.end())
         pending->second.told.clear();
+    const auto index = ledger_.find_reservation(write.uid);
     if (write.placed) {
         forget(write.uid, now);
-    } else {
+    } else if (index != ledger::kNone && !ledger_.reservation(index).live) {  // else it has been placed since
         queue_.failed(write.uid, now);
     }
     return {};
 }
 
-std::vector<Plan> Scheduler::outcome(const Plan& plan, Outcome outcome, base::Instant now) {
-    if (const auto* bind = std::get_if<BindPod>(&plan)) {
-        if (outcome == Outcome::Refused) forget(bind->uid, now);
-        if (outcome == Outcome::Unknown) return {ReadBack{ReadBack::What::Pod, bind->uid, bind->ns, bind->name}};
+// A refused one brought something newer, which the feed tells.
+std::vector<Plan> Scheduler::opened(const OpenReservation& open, Outcome outcome) {
+    if (outcome == Outcome::Unknown) return {ReadBack{ReadBack::What::Reservation, open.uid, "", open.name}};
+    if (outcome == Outcome::Done) return {};
+    if (const auto waiting = waiting_.find(open.uid); waiting != waiting_.end()) waiting->second.under_way = false;
+    looked_at_ = 0;
+    return {};
+}
+
+// A write to the pod's status was answered.
+void Scheduler::was_told(std::string_view uid, bool done, base::Instant now) {
+    const auto found = pods_.find(uid);
+    if (found == pods_.end()) return;
+    PendingPod& pending = found->second;
+    if (!done) pending.told.clear();
+    if (pending.telling > 0) --pending.telling;
+    if (pending.telling > 0 || !std::exchange(pending.turned, false)) return;
+    queue_.add({pending.pod.meta.uid, pending.pod.spec->priority, pending.pod.meta.created}, !pending.pod.gates.empty(),
+               now);
+}
+
+// A refused bind, too, gives nothing back before the pod is read: it may be refused because the pod is bound.
+std::vector<Plan> Scheduler::outcome(const Plan& plan, Outcome outcome, base::Instant now, std::string_view why) {
+    if (const auto* bind = std::get_if<BindPod>(&plan); bind && outcome != Outcome::Done) {
+        std::string message = why.empty() ? "" : fmt::format("binding to node {} failed: {}", bind->node, why);
+        return {ReadBack{ReadBack::What::Pod, bind->uid, bind->ns, bind->name, std::move(message)}};
     }
     if (const auto* read = std::get_if<ReadBack>(&plan)) return read_back(*read, outcome, now);
     if (const auto* evict = std::get_if<EvictPod>(&plan)) return went(*evict, outcome, now);
@@ -348,9 +393,9 @@ std::vector<Plan> Scheduler::outcome(const Plan& plan, Outcome outcome, base::In
     if (const auto* drop = std::get_if<DropRoom>(&plan); drop && outcome == Outcome::Unknown) {
         rooms_.look_again(drop->uid, now + std::chrono::seconds(1));
     }
-    if (const auto* refuse = std::get_if<RefusePod>(&plan); refuse && outcome != Outcome::Done) {
-        if (const auto pending = pods_.find(refuse->uid); pending != pods_.end()) pending->second.told.clear();
-    }
+    if (const auto* refuse = std::get_if<RefusePod>(&plan)) was_told(refuse->uid, outcome == Outcome::Done, now);
+    if (const auto* clear = std::get_if<ClearNomination>(&plan)) was_told(clear->uid, true, now);
+    if (const auto* open = std::get_if<OpenReservation>(&plan)) return opened(*open, outcome);
     if (const auto* claim = std::get_if<ClaimReservation>(&plan)) return claimed(*claim, outcome, now);
     if (const auto* write = std::get_if<WriteReservation>(&plan)) return wrote(*write, outcome, now);
     return {};

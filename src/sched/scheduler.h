@@ -65,8 +65,8 @@ public:
     std::vector<Plan> step(base::Instant now, base::Time wall, size_t most);
     // When step() will have something to do that it does not have now.
     std::optional<base::Instant> next_wake() const;
-    // The pod's or reservation's plan was carried out, refused, or nobody knows.
-    std::vector<Plan> outcome(const Plan& plan, Outcome outcome, base::Instant now);
+    // The pod's or reservation's plan was carried out, refused, or nobody knows; why not, in the server's words.
+    std::vector<Plan> outcome(const Plan& plan, Outcome outcome, base::Instant now, std::string_view why = {});
     // What an extender said: the body of its reply, or why there is none.
     std::vector<Plan> answered(const AskExtender& question, const Result<std::string>& body, base::Instant now);
 
@@ -84,7 +84,9 @@ public:
 private:
     struct PendingPod {
         model::Pod pod;
-        std::string told;  // the refusal that was last written
+        std::string told;      // the refusal that was last written
+        uint32_t telling = 0;  // writes to its status that are under way: until they are answered nothing is decided
+        bool turned = false;   // its turn came meanwhile
     };
     struct PendingReservation {
         std::shared_ptr<const model::Reservation> object;
@@ -109,11 +111,17 @@ private:
         std::vector<EvictPod> evictions;
     };
 
-    // A bind that waits for claims.
+    // A bind that waits: until what the pod draws from is stored, then for claims.
     struct Claiming {
         BindPod bind;
         size_t unanswered = 0;
-        uint64_t serial = 0;
+        uint64_t serial = 0;  // 0: nothing is claimed yet
+    };
+
+    // Whether a waiting reservation is being said to have its room.
+    struct Opening {
+        std::optional<uint64_t> tried;  // the revision that was last written about
+        bool under_way = false;         // until it is seen, or known not to have happened
     };
 
     void put_bound(model::Pod pod, base::Instant now);
@@ -133,6 +141,8 @@ private:
     void bind(const Ask& ask, Row row, const ledger::Charges& charges, const model::Labels& annotations,
               base::Instant now, std::vector<Plan>& plans);
     void fail(PendingPod& pending, std::string message, base::Instant now, std::vector<Plan>& plans);
+    static void tell(PendingPod& pending, std::string message, std::string reason, std::optional<std::string> nominated,
+                     std::vector<Plan>& plans);
     void refuse(PendingPod& pending, const Ask& ask, const Strikes& strikes, base::Instant now,
                 std::vector<Plan>& plans);
     std::vector<Plan> make_room(const Ask& ask, const Strikes& strikes, base::Instant now, RefusePod& refusal);
@@ -148,6 +158,7 @@ private:
     bool waits_for_room(const Ask& ask, base::Instant now, std::vector<Plan>& plans);
     bool room_on_the_way(ReservationIndex index, int32_t priority) const;
     void judge_rooms(base::Instant now, std::vector<Plan>& plans);
+    void open_waiting(base::Time wall, std::vector<Plan>& plans);
     void see_room(const model::Reservation& reservation, base::Instant now);
     void give_up_room(const model::Reservation& reservation, std::vector<Plan>& plans);
     std::vector<Plan> asked(const HoldRoom& hold, Outcome outcome, base::Instant now);
@@ -167,6 +178,9 @@ private:
                                           base::Instant now);
     // Claims: see scheduler_claiming.cc
     void bind_or_claim(BindPod bind, std::vector<Plan>& plans);
+    bool still_holds(const BindPod& bind) const;
+    void go_on(BindPod bind, base::Instant now, std::vector<Plan>& plans);
+    void settle_claims(base::Instant now, std::vector<Plan>& plans);
     std::vector<Plan> claimed(const ClaimReservation& claim, Outcome outcome, base::Instant now);
     void give_back_claims(std::string_view pod);
     void release_claims(std::vector<Plan>& plans);
@@ -179,6 +193,8 @@ private:
     std::vector<Plan> went(const EvictPod& evict, Outcome outcome, base::Instant now);
     std::vector<Plan> read_back(const ReadBack& read, Outcome outcome, base::Instant now);
     std::vector<Plan> wrote(const WriteReservation& write, Outcome outcome, base::Instant now);
+    std::vector<Plan> opened(const OpenReservation& open, Outcome outcome);
+    void was_told(std::string_view uid, bool done, base::Instant now);
     void retry(std::string_view uid, base::Instant now);
     void forget(std::string_view uid, base::Instant now);
 
@@ -194,6 +210,9 @@ private:
     std::map<std::string, Claiming> claiming_;  // by the pod's uid
     std::set<std::string> claims_;              // uids of reservations whose claim may have to be released
     uint64_t claim_tries_ = 0;
+    bool settle_claims_ = false;              // a reservation changed: who waits to claim it is looked at
+    std::map<std::string, Opening> waiting_;  // stored reservations that wait for room
+    uint64_t looked_at_ = 0;                  // the ledger's changes when they were last looked at
     // Since the last step: those that owners may draw from now, or differently...
     std::set<ReservationIndex> opened_;
     std::vector<std::shared_ptr<const model::Reservation>> left_;  // ... and what edited ones were before

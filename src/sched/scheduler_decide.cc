@@ -59,6 +59,10 @@ Row Scheduler::choose_fast(const model::Pod& pod, const Profile& profile) {
 }
 
 void Scheduler::decide_for(PendingPod& pending, base::Instant now, std::vector<Plan>& plans) {
+    if (pending.telling > 0) {
+        pending.turned = true;
+        return;
+    }
     const model::Pod& pod = pending.pod;
     const Profile& profile = profiles_.find(pod.spec->scheduler_name)->second;
     const bool consulted = consults(*pod.spec);
@@ -85,9 +89,18 @@ void Scheduler::fail(PendingPod& pending, std::string message, base::Instant now
     const model::Pod& pod = pending.pod;
     ++counts_.errors[pod.spec->scheduler_name];
     queue_.failed(pod.meta.uid, now);
-    if (message == pending.told) return;
+    tell(pending, std::move(message), "SchedulerError", {}, plans);
+}
+
+// Why the pod has no node, unless that was said already and nothing else is to be written.
+void Scheduler::tell(PendingPod& pending, std::string message, std::string reason, std::optional<std::string> nominated,
+                     std::vector<Plan>& plans) {
+    if (message == pending.told && !nominated) return;
+    const model::Meta& meta = pending.pod.meta;
     pending.told = message;
-    plans.emplace_back(RefusePod{pod.meta.uid, pod.meta.ns, pod.meta.name, std::move(message), "SchedulerError"});
+    ++pending.telling;
+    plans.emplace_back(
+        RefusePod{meta.uid, meta.ns, meta.name, std::move(message), std::move(reason), std::move(nominated)});
 }
 
 void Scheduler::refuse(PendingPod& pending, const Ask& ask, const Strikes& strikes, base::Instant now,
@@ -101,10 +114,7 @@ void Scheduler::refuse(PendingPod& pending, const Ask& ask, const Strikes& strik
         refusal.message = diagnosis(strikes, ledger_);
         further = make_room(ask, strikes, now, refusal);
     }
-    if (refusal.message != pending.told || refusal.nominated) {
-        pending.told = refusal.message;
-        plans.emplace_back(std::move(refusal));
-    }
+    tell(pending, std::move(refusal.message), std::move(refusal.reason), std::move(refusal.nominated), plans);
     std::move(further.begin(), further.end(), std::back_inserter(plans));
 }
 
@@ -141,6 +151,7 @@ std::vector<Plan> Scheduler::take_room(const Ask& ask, const std::string& node, 
     const Row row = ledger_.row_of(node);
     for (const auto& loser : nominated_.behind(ask, ledger_, row)) {
         plans.emplace_back(ClearNomination{loser->meta.uid, loser->meta.ns, loser->meta.name});
+        if (const auto pending = pods_.find(loser->meta.uid); pending != pods_.end()) ++pending->second.telling;
         nominated_.remove(loser->meta.uid);
         queue_.add({loser->meta.uid, loser->spec->priority, loser->meta.created}, !loser->gates.empty(), now);
     }

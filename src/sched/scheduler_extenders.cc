@@ -182,9 +182,7 @@ std::vector<Plan> Scheduler::preemption_answered(const AskExtender& question, co
     }
     const Ask ask = ask_for(pending->second.pod, ledger_);
     if (ask_about_victims(ask, asked, plans) || ledger_.row_of(asked.node) == ledger::kNoRow) return plans;
-    const model::Pod& pod = pending->second.pod;
-    plans.emplace_back(
-        RefusePod{pod.meta.uid, pod.meta.ns, pod.meta.name, pending->second.told, "Unschedulable", asked.node});
+    tell(pending->second, pending->second.told, "Unschedulable", asked.node, plans);
     for (auto& plan : take_room(ask, asked.node, std::move(asked.evictions), now)) plans.push_back(std::move(plan));
     return plans;
 }

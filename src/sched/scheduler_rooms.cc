@@ -1,7 +1,10 @@
 // The half of the scheduler that keeps room for preempting pods: first a reservation for the pod waits on the node,
 // then the victims go, then it is available, and the pod lands in it.
 #include <algorithm>
+#include <set>
+#include <utility>
 
+#include "model/reservation_status.h"
 #include "model/room.h"
 #include "sched/scheduler.h"
 
@@ -103,6 +106,29 @@ void Scheduler::see_room(const model::Reservation& reservation, base::Instant no
     if (pod.empty()) return;
     rooms_.see(pod, reservation.meta.uid);
     if (reservation.live()) end_nomination(pod, now);
+}
+
+// Binds that are on their way are known to us alone: so we say when the room is there that a reservation waits for.
+// E.g. 4 cpu, a pod of 4 is being bound, R of 4 waits: the stored objects show an empty node. One at a time on a node:
+// those that come before others are not counted against them.
+void Scheduler::open_waiting(base::Time wall, std::vector<Plan>& plans) {
+    const uint64_t changes = ledger_.changes().sequence();
+    if (waiting_.empty() || std::exchange(looked_at_, changes) == changes) return;
+    std::set<Row> busy;
+    for (const auto& [uid, opening] : waiting_) {
+        if (opening.under_way) busy.insert(ledger_.reservation(ledger_.find_reservation(uid)).row);
+    }
+    for (auto& [uid, opening] : waiting_) {
+        const auto index = ledger_.find_reservation(uid);
+        const auto& entry = ledger_.reservation(index);
+        const auto& object = *entry.object;
+        const bool waits = entry.waiting && entry.row != ledger::kNoRow && opening.tried != object.meta.revision;
+        if (!waits || object.meta.deleted || busy.contains(entry.row) || !ledger_.has_its_room(index)) continue;
+        busy.insert(entry.row);
+        opening = {object.meta.revision, true};
+        plans.emplace_back(
+            OpenReservation{uid, object.meta.name, object.meta.revision, model::available(object, wall)});
+    }
 }
 
 // The room was made, or could not be: then a nomination must do.

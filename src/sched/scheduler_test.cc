@@ -68,7 +68,10 @@ TEST_F(SchedulerTest, APodWithResourceClaimsWaitsAndSaysWhy) {
 TEST_F(SchedulerTest, ARefusedBindGivesBackAndTriesAgain) {
     scheduler_.put(pod("a", 3000), now_);
     const auto plans = step();
-    scheduler_.outcome(plans[0], Outcome::Refused, now_);
+    const auto reads = scheduler_.outcome(plans[0], Outcome::Refused, now_);
+    EXPECT_EQ(used(), 3000) << "it may be bound";
+    ASSERT_EQ(reads.size(), 1u);
+    scheduler_.outcome(reads[0], Outcome::Done, now_);
     EXPECT_EQ(used(), 0);
     EXPECT_TRUE(step().empty());
     now_ = now_ + std::chrono::seconds(1);
@@ -108,6 +111,7 @@ TEST_F(SchedulerTest, RoomThatAppearsWakesAtOnce) {
               "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: 0/1 nodes are "
               "available: 1 No preemption victims "
               "found for incoming pod.");
+    scheduler_.outcome(plans[0], Outcome::Done, now_);
     now_ = now_ + std::chrono::seconds(30);
     scheduler_.remove_pod("blocker-uid", now_);
     plans = step();

@@ -24,7 +24,7 @@ void Scheduler::settle_volumes(base::Instant now, std::vector<Plan>& plans) {
         if (state == VolumeBinds::State::Failed || draws_from_ended(pod)) {
             forget(pod, now);
         } else {
-            bind_or_claim(volume_binds_.take(pod)->bind, plans);
+            go_on(volume_binds_.take(pod)->bind, now, plans);
         }
     }
 }

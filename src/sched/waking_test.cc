@@ -61,6 +61,8 @@ TEST_F(WakingTest, EachFailureDoublesTheWait) {
         step();
         EXPECT_EQ(told(), Lines{"bind p to n1"});
         answer(Outcome::Refused);
+        EXPECT_EQ(told(), Lines{"read p"});
+        done();
         later(seconds(wait) - std::chrono::nanoseconds(1));
         step();
         EXPECT_EQ(told(), Lines{}) << "not before " << wait << " s";

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "app/carry_out.h"
@@ -65,35 +66,66 @@ Json resources(int cpu) {
 }  // namespace
 
 Follower::Follower(SmallServer& server, const Sources& sources) {
-    for (const auto& [kind, resource] : sources) feeds_.emplace_back(kind, server.follow(resource));
+    for (const auto& [kind, resource] : sources) feeds_.push_back({kind, server.follow(resource)});
 }
 
-bool Follower::poll(size_t most, const std::function<void(const std::string& kind, const link::FeedEvent&)>& apply) {
+bool Follower::poll(Followed& from, size_t most, const Apply& apply) {
     bool any = false;
-    for (auto& [kind, feed] : feeds_) {
-        for (const auto& event : feed->poll(most)) {
-            any = true;
-            if (event.type != link::FeedEvent::Type::Synced) apply(kind, event);
-        }
+    for (const auto& event : from.feed->poll(most)) {
+        any = true;
+        from.seen = std::max(from.seen, event.revision);
+        if (event.type != link::FeedEvent::Type::Synced) apply(from.kind, event);
     }
     return any;
 }
 
-Cluster::Cluster(bool claims_first)
-    : claims_first_(claims_first), controllers_feed_(server_, kCounted), objects_feed_(server_, kObjects) {
-    server_.written = [this] { check(); };
+bool Follower::poll(size_t most, const Apply& apply) {
+    bool any = false;
+    for (auto& each : feeds_) any = poll(each, most, apply) || any;
+    return any;
+}
+
+void Follower::poll_one(base::Random& random, const Apply& apply) {
+    poll(feeds_[random.below(feeds_.size())], 1 + random.below(6), apply);
+}
+
+uint64_t Follower::seen(const std::string& kind) const {
+    const auto found = std::find_if(feeds_.begin(), feeds_.end(), [&](const auto& each) { return each.kind == kind; });
+    return found == feeds_.end() ? 0 : found->seen;
+}
+
+Cluster::Cluster(ServerKind kind)
+    : kind_(kind),
+      server_(kind == ServerKind::Embedded),
+      judge_(kind == ServerKind::Plain),
+      objects_feed_(server_, kObjects) {
+    server_.written = [this] { judge_.look(server_); };
     server_.create("storage.k8s.io/storageclasses", JsonObject{{"metadata", JsonObject{{"name", "late"}}},
                                                                {"provisioner", control::kSimulatedProvisioner},
                                                                {"volumeBindingMode", "WaitForFirstConsumer"}});
     reconcilers_.push_back(control::claim_binder_reconciler());
     reconcilers_.push_back(control::volume_binder_reconciler());
     reconcilers_.push_back(control::simulated_provisioner_reconciler());
+    start_controllers();
     start();
 }
 
+void Cluster::start_controllers() {
+    controllers_view_ = ledger::Ledger();
+    ages_ = control::Ages();
+    controllers_feed_ = std::make_unique<Follower>(server_, kCounted);
+    while (controllers_feed_->poll(1000, controllers_apply())) {
+    }
+}
+
+Follower::Apply Cluster::controllers_apply() {
+    return [this](const auto& kind, const auto& event) { count(controllers_view_, kind, event); };
+}
+
 void Cluster::start() {
-    scheduler_ = std::make_unique<sched::Scheduler>(sched::Scheduler::Profiles{{"berth", sched::default_profile()}},
-                                                    sched::SchedulerOptions{.claims_first = claims_first_});
+    scheduler_ =
+        std::make_unique<sched::Scheduler>(sched::Scheduler::Profiles{{"berth", sched::default_profile()}},
+                                           sched::SchedulerOptions{.claims_first = kind_ == ServerKind::Plain});
     feed_ = std::make_unique<Follower>(server_, kScheduled);
     while (feed_->poll(1000, [this](const auto& kind, const auto& event) { apply(kind, event); })) {
     }
@@ -131,7 +163,7 @@ void Cluster::claim(const std::string& name) {
                                        {"resources", JsonObject{{"requests", JsonObject{{"storage", "1Gi"}}}}}}}});
 }
 
-void Cluster::reservation(const std::string& name, int cpu, const std::string& owner, bool once) {
+void Cluster::reservation(const std::string& name, int cpu, const std::string& owner, bool once, bool pre_allocation) {
     const JsonObject labels{{"matchLabels", JsonObject{{"app", owner}}}};
     server_.create(
         kReservations,
@@ -139,11 +171,16 @@ void Cluster::reservation(const std::string& name, int cpu, const std::string& o
             {"metadata", JsonObject{{"name", name}}},
             {"spec", JsonObject{{"owners", JsonArray{JsonObject{{"labelSelector", labels}}}},
                                 {"allocateOnce", once},
+                                {"preAllocation", pre_allocation},
                                 {"template", JsonObject{{"spec", JsonObject{{"containers", resources(cpu)}}}}}}}});
 }
 
 void Cluster::delete_pod(const std::string& name) {
     server_.perform(link::Request{"DELETE", "/api/v1/namespaces/default/pods/" + name});
+}
+
+void Cluster::delete_reservation(const std::string& name) {
+    server_.perform(link::Request{"DELETE", "/apis/scheduling.koordinator.sh/v1alpha1/reservations/" + name});
 }
 
 // ---- the scheduler
@@ -186,7 +223,7 @@ void Cluster::hear(const sched::Plan& plan, const Result<link::Reply>& reply) {
         const bool pod = back->what == sched::ReadBack::What::Pod;
         if (reply->code == 404) {
             pod ? scheduler_->remove_pod(back->uid, now_) : scheduler_->remove_reservation(back->uid, now_);
-        } else if (reply->ok()) {
+        } else if (reply->ok() && reply->revision > feed_->seen(pod ? "Pod" : "Reservation")) {
             apply(pod ? "Pod" : "Reservation",
                   {link::FeedEvent::Type::Put, std::make_shared<const std::string>(reply->body), reply->revision});
         }
@@ -217,11 +254,11 @@ void Cluster::schedule(const std::function<Fate()>& fate) {
             return kill();
         case Fate::DieThenLater:
             late_.push_back(sent);
+            if (kind_ == ServerKind::Plain) deliver_late();
             return kill();
     }
 }
 
-// What it had decided and not yet sent dies with it.
 void Cluster::kill() {
     outbox_.clear();
     start();
@@ -234,9 +271,22 @@ void Cluster::deliver_late() {
 // ---- the others
 
 void Cluster::run_controllers() {
-    controllers_feed_.poll(1000,
-                           [this](const auto& kind, const auto& event) { count(controllers_view_, kind, event); });
-    reconcile_reservations();
+    controllers_feed_->poll(1000, controllers_apply());
+    for (const auto& write : reservation_writes()) server_.perform(write);
+    reconcile_objects();
+}
+
+std::vector<link::Request> Cluster::reservation_writes() {
+    const auto writes =
+        control::reconcile_reservations({controllers_view_, wall_, now_, std::chrono::hours(24), false}, ages_);
+    std::vector<link::Request> out;
+    for (const auto& write : writes.statuses) {
+        out.push_back(app::status_request(write.target.name, write.target.uid, write.target.revision, write.status));
+    }
+    return out;
+}
+
+void Cluster::reconcile_objects() {
     objects_feed_.poll(1000, [this](const std::string& kind, const link::FeedEvent& event) {
         const Json document = *base::parse_json(*event.text);
         if (event.type == link::FeedEvent::Type::Gone) {
@@ -247,18 +297,6 @@ void Cluster::run_controllers() {
         CHECK(object != nullptr);
         objects_.put(kind, object);
     });
-    reconcile_objects();
-}
-
-void Cluster::reconcile_reservations() {
-    const auto writes =
-        control::reconcile_reservations({controllers_view_, wall_, now_, std::chrono::hours(24)}, ages_);
-    for (const auto& write : writes.statuses) {
-        server_.perform(app::status_request(write.target.name, write.target.uid, write.target.revision, write.status));
-    }
-}
-
-void Cluster::reconcile_objects() {
     for (const auto& reconciler : reconcilers_) {
         std::set<control::Ward> targets;
         for (const auto& resource : reconciler->watches()) {
@@ -287,6 +325,7 @@ void Cluster::later(base::Duration by) {
 bool Cluster::settle() {
     uint64_t before = 0;
     int quiet = 0;
+    calm_down();
     deliver_late();
     for (int round = 0; round < 2000; ++round) {
         schedule([] { return Fate::Answered; });
@@ -316,33 +355,6 @@ ledger::Ledger Cluster::stored() const {
         }
     }
     return ledger;
-}
-
-void Cluster::check() {
-    if (!broken_.empty()) return;
-    const ledger::Ledger ledger = stored();
-    for (ledger::Row row = 0; row < ledger.rows(); ++row) {
-        model::Resources waiting;
-        for (const auto index : ledger.waiting(row)) waiting.add(ledger.reservation(index).allocatable);
-        for (const auto id : {model::kCpu, model::kPods}) {
-            const int64_t over = -ledger.free(row, id) - waiting.get(id);
-            if (over > 0)
-                broken_ = fmt::format("{} is oversold by {} of {}", ledger.name(row), over, model::resource_name(id));
-        }
-    }
-    for (const auto& record : server_.list("pods")) {
-        const auto pod = read(*record->bytes, record->revision, model::read_pod);
-        if (pod.node.empty()) continue;
-        const auto& first = placed_.try_emplace(pod.meta.uid, pod.node).first->second;
-        if (first != pod.node) broken_ = fmt::format("{} moved from {} to {}", pod.meta.name, first, pod.node);
-        const auto links = model::read_links(pod.meta.annotations);
-        if (!links || !links->allocated) continue;
-        const auto index = ledger.find_reservation(links->allocated->uid);
-        if (index == ledger::kNone || !ledger.reservation(index).object->allocate_once) continue;
-        auto& drawers = drawers_[links->allocated->uid];
-        drawers.insert(pod.meta.uid);
-        if (drawers.size() > 1) broken_ = fmt::format("{} was used twice", links->allocated->name);
-    }
 }
 
 std::string Cluster::unsettled() {

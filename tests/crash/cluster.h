@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "control/ages.h"
 #include "control/reconciler.h"
+#include "judge.h"
 #include "sched/scheduler.h"
 #include "small_server.h"
 
@@ -21,10 +22,21 @@ class Follower {
 public:
     Follower(SmallServer& server, const std::vector<std::pair<std::string, link::Resource>>& sources);
     // Delivers at most so many events of each kind; false when there were none.
-    bool poll(size_t most, const std::function<void(const std::string& kind, const link::FeedEvent&)>& apply);
+    using Apply = std::function<void(const std::string& kind, const link::FeedEvent&)>;
+    bool poll(size_t most, const Apply& apply);
+    // A few events of one kind: each kind has a watch of its own, and any of them may be behind.
+    void poll_one(base::Random& random, const Apply& apply);
+    // The newest revision that was told of a kind.
+    uint64_t seen(const std::string& kind) const;
 
 private:
-    std::vector<std::pair<std::string, std::unique_ptr<link::Feed>>> feeds_;
+    struct Followed {
+        std::string kind;
+        std::unique_ptr<link::Feed> feed;
+        uint64_t seen = 0;
+    };
+    static bool poll(Followed& from, size_t most, const Apply& apply);
+    std::vector<Followed> feeds_;
 };
 
 // What happens to a request on its way.
@@ -34,27 +46,40 @@ enum class Fate : uint8_t {
     Lost,          // it is not, and nobody knows
     DieBefore,     // the scheduler dies; the request is lost
     DieAfter,      // it is carried out, and the scheduler dies before it hears of it
-    DieThenLater,  // the scheduler dies; the request arrives when the next one is at work
+    DieThenLater,  // the scheduler dies; the request arrives when the next one is at work (see Cluster::kill)
 };
+
+// Embedded: the guard judges each bind in its transaction, which ends the reservation too. Plain: a kube-apiserver with
+// its preconditions and nothing else, so reservations are claimed first.
+enum class ServerKind : uint8_t { Embedded, Plain };
 
 // A cluster of which the scheduler can be killed between any two of its requests. What is stored is all that survives.
 class Cluster {
 public:
-    // Claims first: as before a server that does not end an allocateOnce reservation with the bind.
-    explicit Cluster(bool claims_first);
+    explicit Cluster(ServerKind kind);
 
     void node(const std::string& name, int cpu);
     void pod(const std::string& name, int cpu, int priority, const std::string& app, const std::string& node = "",
              const std::string& claim = "");
     void claim(const std::string& name);
-    void reservation(const std::string& name, int cpu, const std::string& owner, bool once);
+    void reservation(const std::string& name, int cpu, const std::string& owner, bool once,
+                     bool pre_allocation = false);
     void delete_pod(const std::string& name);
+    void delete_reservation(const std::string& name);
 
     // One round of the scheduler; `fate` is asked about each request that leaves.
     void schedule(const std::function<Fate()>& fate);
     // Its requests that wait to be sent, in order.
     bool idle() const { return outbox_.empty(); }
+    // What it had decided and not yet sent dies with it. What is on the way to a plain server arrives before the next
+    // one has listed, or never: that is what the lease is for.
     void kill();
+
+    // See disorder.cc. One thing that happens next: a watch tells a little, the scheduler decides or the controllers
+    // do, some request is carried out, some answer comes, or is lost, or a request is; one of them dies.
+    void disorder(base::Random& random);
+    // Everything that is on its way arrives.
+    void calm_down();
     // Requests of dead schedulers arrive.
     void deliver_late();
     void run_controllers();
@@ -65,7 +90,7 @@ public:
     // Runs without trouble until nothing changes any more; false when that does not come.
     bool settle();
     // What must hold whatever happened; empty: it does.
-    std::string broken() const { return broken_; }
+    std::string broken() const { return judge_.verdict(); }
     // What must hold when everything has settled.
     std::string unsettled();
 
@@ -78,33 +103,46 @@ private:
         sched::Plan plan;
         link::Request request;
     };
+    // A request on its way, then its answer on the way back.
+    struct Flight {
+        std::optional<sched::Plan> plan;  // none: of the controllers, who do not care for the answer
+        link::Request request;
+        std::optional<link::Reply> reply;
+    };
     void start();
+    void start_controllers();
+    Follower::Apply controllers_apply();
+    void take_off();
+    void carry_out(Flight& flight);
+    void answer(Flight flight, bool lost);
+    void lose(base::Random& random);
+    void die(base::Random& random);
+    std::vector<size_t> flights(bool carried_out) const;
+    bool controllers_wait() const;
     void apply(const std::string& kind, const link::FeedEvent& event);
     void take(std::vector<sched::Plan> plans);
     void hear(const sched::Plan& plan, const Result<link::Reply>& reply);
-    void check();
     ledger::Ledger stored() const;
-    void reconcile_reservations();
+    std::vector<link::Request> reservation_writes();
     void reconcile_objects();
 
+    ServerKind kind_;
     SmallServer server_;
-    bool claims_first_;
+    Judge judge_;
     base::Instant now_{1'000'000'000};
     base::Time wall_{1'767'225'600'000'000'000};
     std::unique_ptr<sched::Scheduler> scheduler_;
     std::unique_ptr<Follower> feed_;
     std::deque<Sent> outbox_;
     std::vector<Sent> late_;
+    std::vector<Flight> flights_;
     ledger::Ledger controllers_view_;
-    Follower controllers_feed_;
+    std::unique_ptr<Follower> controllers_feed_;
     control::Ages ages_;
     control::Objects objects_;
     Follower objects_feed_;
     std::vector<std::unique_ptr<control::Reconciler>> reconcilers_;
     size_t requests_ = 0;
-    std::string broken_;
-    std::map<std::string, std::string> placed_;             // pod uid -> node, for ever
-    std::map<std::string, std::set<std::string>> drawers_;  // allocateOnce reservation uid -> pods ever bound to it
 };
 
 }  // namespace berth::crash

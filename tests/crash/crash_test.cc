@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <cstdlib>
-
 #include "cluster.h"
+#include "seeds.h"
 
 namespace berth::crash {
 namespace {
@@ -33,8 +31,8 @@ void go_on(Cluster& cluster, size_t round) {
 }
 
 // The whole story with one mishap at one request; false when it has fewer requests than that.
-bool tell(size_t at, Fate fate, bool claims_first) {
-    Cluster cluster(claims_first);
+bool tell(size_t at, Fate fate, ServerKind kind) {
+    Cluster cluster(kind);
     begin_story(cluster);
     for (size_t round = 0; round < 60; ++round) {
         cluster.schedule([&] { return cluster.requests() == at ? fate : Fate::Answered; });
@@ -42,7 +40,7 @@ bool tell(size_t at, Fate fate, bool claims_first) {
         go_on(cluster, round);
     }
     const std::string where = fmt::format("request {}, fate {}, {}", at, static_cast<int>(fate),
-                                          claims_first ? "claims first" : "binds at once");
+                                          kind == ServerKind::Plain ? "claims first" : "binds at once");
     EXPECT_TRUE(cluster.settle()) << where << ": it does not come to rest";
     EXPECT_EQ(cluster.broken(), "") << where;
     EXPECT_EQ(cluster.unsettled(), "") << where;
@@ -57,15 +55,15 @@ bool tell(size_t at, Fate fate, bool claims_first) {
 }
 
 TEST(UndisturbedTest, TheStoryEndsAsItShould) {
-    for (const bool claims_first : {false, true}) EXPECT_FALSE(tell(1000, Fate::Answered, claims_first));
+    for (const auto kind : {ServerKind::Embedded, ServerKind::Plain}) EXPECT_FALSE(tell(1000, Fate::Answered, kind));
 }
 
-class CrashTest : public testing::TestWithParam<std::tuple<Fate, bool>> {};
+class CrashTest : public testing::TestWithParam<std::tuple<Fate, ServerKind>> {};
 
 TEST_P(CrashTest, AtEveryRequest) {
     size_t at = 1;
-    const auto [fate, claims_first] = GetParam();
-    while (tell(at, fate, claims_first)) ++at;
+    const auto [fate, kind] = GetParam();
+    while (tell(at, fate, kind)) ++at;
     EXPECT_GT(at, 12u) << "the story is shorter than it was";
     RecordProperty("requests", static_cast<int>(at));
 }
@@ -73,12 +71,12 @@ TEST_P(CrashTest, AtEveryRequest) {
 INSTANTIATE_TEST_SUITE_P(Fates, CrashTest,
                          testing::Combine(testing::Values(Fate::AnswerLost, Fate::Lost, Fate::DieBefore, Fate::DieAfter,
                                                           Fate::DieThenLater),
-                                          testing::Bool()));
+                                          testing::Values(ServerKind::Embedded, ServerKind::Plain)));
 
-// Random stories with random mishaps. BERTH_SEED and BERTH_SEEDS choose which.
+// Random stories with random mishaps.
 void random_story(uint64_t seed) {
     base::Random random(seed);
-    Cluster cluster(random.chance(1, 2));
+    Cluster cluster(random.chance(1, 2) ? ServerKind::Plain : ServerKind::Embedded);
     const auto nodes = 1 + random.below(3);
     for (uint64_t i = 0; i < nodes; ++i) cluster.node(fmt::format("n{}", i), 4);
     const auto fate = [&] { return random.chance(3, 4) ? Fate::Answered : static_cast<Fate>(1 + random.below(5)); };
@@ -126,18 +124,7 @@ void random_story(uint64_t seed) {
 }
 
 TEST(RandomCrashTest, Seeds) {
-    const char* first = std::getenv("BERTH_SEED");
-    const char* many = std::getenv("BERTH_SEEDS");
-    const uint64_t begin = first ? std::strtoull(first, nullptr, 10) : 1;
-    const uint64_t count = many ? std::strtoull(many, nullptr, 10) : 150;
-    for (uint64_t seed = begin; seed < begin + count && !HasFailure(); ++seed) {
-        random_story(seed);
-        if (HasFailure())
-            std::printf("seed %llu: again with BERTH_SEED=%llu BERTH_SEEDS=1\n", static_cast<unsigned long long>(seed),
-                        static_cast<unsigned long long>(seed));
-    }
-    std::printf("seeds %llu to %llu\n", static_cast<unsigned long long>(begin),
-                static_cast<unsigned long long>(begin + count - 1));
+    each_seed(150, random_story);
 }
 
 }  // namespace

@@ -52,8 +52,9 @@ Json preconditions_of(const Json& patch) {
 
 }  // namespace
 
-SmallServer::SmallServer() : store_(*store::Store::open(store::memory_log())), guard_(*store_), local_(*store_, {}) {
-    store_->set_guard(&guard_);
+SmallServer::SmallServer(bool guarded)
+    : store_(*store::Store::open(store::memory_log())), guard_(*store_), local_(*store_, {}) {
+    if (guarded) store_->set_guard(&guard_);
 }
 
 // "/api/v1/namespaces/NS/pods/NAME/SUB", "/apis/GROUP/VERSION/PLURAL/NAME/SUB", ...
@@ -157,6 +158,10 @@ link::Reply SmallServer::bind(const store::Key& key, const Json& body) {
             }
         }
         base::object_at(document, {"status"}).erase("nominatedNodeName");
+        Json scheduled(JsonObject{{"status", JsonObject{{"conditions", JsonArray{JsonObject{{"type", "PodScheduled"},
+                                                                                            {"status", "True"}}}}}}});
+        merge_conditions(document, scheduled);
+        base::object_at(document, {"status"})["conditions"] = *base::find(scheduled, {"status", "conditions"});
     });
 }
 

@@ -16,11 +16,12 @@ namespace berth::crash {
 
 inline constexpr const char* kReservations = "scheduling.koordinator.sh/reservations";
 
-// An API server reduced to the requests that plans make: the real store with the real guard, and their preconditions.
+// An API server reduced to the requests that plans make: the real store and their preconditions. The embedded server
+// has the guard, too; kube-apiserver asks of a bind only that it is the same pod, unassigned and not going.
 // Each request takes effect within the call, or not at all.
 class SmallServer {
 public:
-    SmallServer();
+    explicit SmallServer(bool guarded);
     ~SmallServer() { store_->set_guard(nullptr); }
     SmallServer(const SmallServer&) = delete;
     SmallServer& operator=(const SmallServer&) = delete;
