@@ -31,6 +31,7 @@ public:
         if (const Json* resources = root.if_contains("resources")) read_amounts(*resources);
         if (const Json* cpus = root.if_contains("reservedCPUs")) read_cpus(*cpus);
         if (const Json* policy = root.if_contains("applyPolicy")) read_policy(*policy);
+        if (cpu_is_bad_) keep_last_cpu();
     }
     NodeReservation& value() { return value_; }
     std::vector<base::Cause>& faults() { return faults_; }
@@ -49,6 +50,7 @@ private:
         if (!resources.is_object()) {
             wrong("resources", "must be an object", base::to_text(resources));
             value_.amounts = last_.amounts;
+            cpu_is_bad_ = true;
             return;
         }
         for (const auto& member : resources.get_object()) read_amount(member.key(), member.value());
@@ -62,6 +64,7 @@ private:
         const auto quantity = Quantity::parse(text);
         if (!quantity || quantity->is_negative()) {
             wrong(field, quantity ? "must not be negative" : "must be a quantity" + hint(text), base::to_text(given));
+            cpu_is_bad_ = cpu_is_bad_ || *id == kCpu;
             if (last_.amounts.has(*id)) value_.amounts.set(*id, last_.amounts.get(*id));
             return;
         }
@@ -98,6 +101,7 @@ private:
             wrong("reservedCPUs", fault, base::to_text(given));
             keep_at_least_last(cpus);
         }
+        cpu_is_bad_ = !fault.empty();  // the list decides, whatever the amount is like
         if (fault.empty() || !cpus.empty()) value_.cpus = std::move(cpus);
     }
 
@@ -106,6 +110,17 @@ private:
         CpuIds joined;
         std::set_union(cpus.begin(), cpus.end(), last_.cpus->begin(), last_.cpus->end(), std::back_inserter(joined));
         cpus = std::move(joined);
+    }
+
+    // The amount and the list are two ways to say one thing: where one is bad, what the other said last still counts.
+    // E.g. after "0-3" a cpu of "-4": still 4 cores.
+    void keep_last_cpu() {
+        const auto milli = [](const NodeReservation& of) {
+            return of.cpus ? static_cast<int64_t>(of.cpus->size()) * kMilliPerCore : of.amounts.get(kCpu);
+        };
+        if (milli(value_) >= milli(last_)) return;
+        value_.cpus = last_.cpus;
+        if (last_.amounts.has(kCpu)) value_.amounts.set(kCpu, last_.amounts.get(kCpu));
     }
 
     void read_policy(const Json& given) {
@@ -120,6 +135,7 @@ private:
     const NodeReservation& last_;
     const Resources& machine_;
     NodeReservation value_;
+    bool cpu_is_bad_ = false;
     std::vector<base::Cause> faults_;
 };
 
@@ -132,7 +148,11 @@ int64_t whole_cores(int64_t milli) {
 std::string text_of(const NodeReservation& reservation) {
     if (reservation == NodeReservation()) return "";
     JsonObject out;
-    if (!reservation.amounts.empty()) out["resources"] = amounts_document(reservation.amounts);
+    if (!reservation.amounts.empty()) {
+        JsonObject amounts = amounts_document(reservation.amounts);
+        if (reservation.amounts.has(kPods)) amounts["pods"] = quantity_text(kPods, reservation.amounts.get(kPods));
+        out["resources"] = std::move(amounts);
+    }
     if (reservation.cpus) out["reservedCPUs"] = cpu_list_text(*reservation.cpus);
     if (reservation.cpus_only) out["applyPolicy"] = "ReservedCPUsOnly";
     return base::to_text(out);

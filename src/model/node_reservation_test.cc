@@ -87,6 +87,30 @@ TEST(NodeReservation, WhatCanBeReadCountsAndNeverLessThanBefore) {
     EXPECT_EQ(policy.held.get(kCpu), 2000);
 }
 
+TEST(NodeReservation, AListAndAnAmountAreTwoWaysToSayCpu) {
+    const auto after_list = view_of(sixteen(R"({"resources":{"cpu":"-4"}})", R"({"reservedCPUs":"0-3"})"));
+    EXPECT_EQ(after_list.held.get(kCpu), 4000);
+    EXPECT_EQ(after_list.applied, R"({"reservedCPUs":"0-3"})") << "the next broken one finds it too";
+    const auto no_object = view_of(sixteen(R"({"resources":7})", R"({"reservedCPUs":"0-3"})"));
+    EXPECT_EQ(no_object.held.get(kCpu), 4000);
+    const auto after_amount = view_of(sixteen(R"({"reservedCPUs":"0-1,x"})", R"({"resources":{"cpu":"4"}})"));
+    EXPECT_EQ(after_amount.held.get(kCpu), 4000);
+    EXPECT_EQ(view_of(sixteen(R"({"reservedCPUs":"0-5,x"})", R"({"resources":{"cpu":"4"}})")).held.get(kCpu), 6000);
+    const auto valid =
+        view_of(sixteen(R"({"resources":{"cpu":"-4"},"reservedCPUs":"0"})", R"({"reservedCPUs":"0-3"})"));
+    EXPECT_EQ(valid.held.get(kCpu), 1000) << "a list that can be read decides";
+    EXPECT_EQ(view_of(sixteen(R"({"resources":{"memory":"-4"}})", R"({"reservedCPUs":"0-3"})")).held.get(kCpu), 0);
+}
+
+TEST(NodeReservation, PodSlotsAreAmountsToo) {
+    const auto view = view_of(node_of({{kCpu, 16000}, {kPods, 110}}, R"({"resources":{"pods":"10"}})"));
+    EXPECT_EQ(view.allocatable.get(kPods), 100);
+    EXPECT_EQ(view.applied, R"({"resources":{"pods":"10"}})");
+    const auto broken =
+        view_of(node_of({{kCpu, 16000}, {kPods, 110}}, R"({"resources":{"pods":"ten"}})", view.applied));
+    EXPECT_EQ(broken.allocatable.get(kPods), 100);
+}
+
 TEST(NodeReservation, TheHintForAUnitThatDoesNotExist) {
     const auto view = view_of(sixteen(R"({"resources":{"cpu":"1C"}})"));
     ASSERT_EQ(view.faults.size(), 1u);
