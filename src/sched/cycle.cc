@@ -1,7 +1,8 @@
 #include "sched/cycle.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <optional>
 
 #include "base/int128.h"
 #include "base/saturating.h"
@@ -10,6 +11,8 @@
 
 namespace berth::sched {
 namespace {
+
+constexpr std::string_view kFit = "NodeResourcesFit";
 
 // Missing over allocatable, as an exact fraction.
 struct Shortage {
@@ -20,20 +23,16 @@ struct Shortage {
     }
 };
 
-// The largest over the resources; nullopt when the node is too small even when empty.
-std::optional<Shortage> shortage_on(const model::PodSpec& spec, const Ledger& ledger, Row row) {
+// The largest over the resources.
+Shortage shortage_on(const model::PodSpec& spec, const Ledger& ledger, Row row) {
     Shortage worst;
-    bool possible = true;
     spec.requests.for_each([&](model::ResourceId id, int64_t amount) {
         if (amount <= 0) return;
-        const auto* column = ledger.column(id);
-        const int64_t allocatable = column ? column->allocatable[row] : 0;
-        possible = possible && amount <= allocatable;
-        if (!possible) return;
-        const Shortage here{std::max<int64_t>(0, base::saturating_subtract(amount, ledger.free(row, id))), allocatable};
+        const int64_t missing = std::max<int64_t>(0, base::saturating_subtract(amount, ledger.free(row, id)));
+        const Shortage here{missing, ledger.column(id)->allocatable[row]};
         if (worst < here) worst = here;
     });
-    return possible ? std::optional(worst) : std::nullopt;
+    return worst;
 }
 
 // Somebody is nominated there, or has its room there and waits for others to go: an older one would be served first.
@@ -46,21 +45,44 @@ bool awaited(const Ask& ask, const Ledger& ledger, const Nominated& nominated, R
            });
 }
 
-Row least_short(const Ask& ask, const Ledger& ledger, const Profile& profile, const Nominated& nominated) {
+// What is more than the node has even when it is empty.
+std::vector<std::string> too_large(const model::PodSpec& spec, const Ledger& ledger, Row row) {
+    std::vector<std::string> reasons;
+    spec.requests.for_each([&](model::ResourceId id, int64_t amount) {
+        const auto* column = ledger.column(id);
+        if (amount <= 0 || (column && amount <= column->allocatable[row])) return;
+        reasons.push_back(id == model::kPods ? "Too many pods"
+                                             : fmt::format("Insufficient {}", model::resource_name(id)));
+    });
+    return reasons;
+}
+
+// What closes a row to a reservation that may wait there.
+Strikes closed_to_waiting(const Ask& ask, const Ledger& ledger, const Profile& profile, const Nominated& nominated) {
     Strikes strikes(ledger, 0, static_cast<Row>(ledger.rows()));
     for (const auto& plugin : profile.filters) {
-        if (plugin->name() != "NodeResourcesFit") plugin->strike(ask, ledger, strikes);
+        if (plugin->name() != kFit) plugin->strike(ask, ledger, strikes);
     }
+    strikes.each_open([&](Row row) {
+        auto reasons = too_large(*ask.spec, ledger, row);
+        if (reasons.empty() && awaited(ask, ledger, nominated, row)) {
+            return strikes.strike(row, strikes.refusal(kFit, {"node(s) awaited by preempting pods"}, false));
+        }
+        if (!reasons.empty()) strikes.strike(row, strikes.refusal(kFit, std::move(reasons), true));
+    });
+    return strikes;
+}
+
+Row least_short(const Ask& ask, const Ledger& ledger, const Strikes& strikes) {
     Row best = ledger::kNoRow;
     Shortage least;
     strikes.each_open([&](Row row) {
-        const auto shortage = shortage_on(*ask.spec, ledger, row);
-        if (!shortage || awaited(ask, ledger, nominated, row)) return;
-        const bool tied = best != ledger::kNoRow && !(*shortage < least) && !(least < *shortage);
-        const bool better = best == ledger::kNoRow || *shortage < least;
+        const Shortage shortage = shortage_on(*ask.spec, ledger, row);
+        const bool tied = best != ledger::kNoRow && !(shortage < least) && !(least < shortage);
+        const bool better = best == ledger::kNoRow || shortage < least;
         if (!better && !(tied && ledger.name(row) < ledger.name(best))) return;
         best = row;
-        least = *shortage;
+        least = shortage;
     });
     return best;
 }
@@ -70,8 +92,12 @@ Decision placed_or_waiting(const Ask& ask, const Ledger& ledger, const Profile& 
                            Verdict verdict) {
     Decision decision{std::move(verdict), {}, {}, {}, false, {}};
     if (decision.verdict.chosen != ledger::kNoRow || !ask.reservation->pre_allocation) return decision;
-    decision.verdict.chosen = least_short(ask, ledger, profile, nominated);
-    if (decision.verdict.chosen == ledger::kNoRow) return decision;
+    Strikes strikes = closed_to_waiting(ask, ledger, profile, nominated);
+    decision.verdict.chosen = least_short(ask, ledger, strikes);
+    if (decision.verdict.chosen == ledger::kNoRow) {
+        decision.verdict.strikes = std::move(strikes);
+        return decision;
+    }
     decision.waiting = true;
     decision.missing = missing_on(*ask.spec, ledger, decision.verdict.chosen);
     return decision;
