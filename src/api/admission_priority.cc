@@ -30,6 +30,21 @@ Result<Json> default_class(Entry& entry) {
     return found;
 }
 
+std::string policy_of(const Json& of_class) {
+    const auto policy = of_class.is_null() ? std::string_view{} : model::string_at(of_class, ".preemptionPolicy");
+    return std::string(policy.empty() ? "PreemptLowerPriority" : policy);
+}
+
+Status check_policy(const Entry& entry, std::string_view path, const Json& of_class) {
+    const auto given = model::string_at(entry.after, path);
+    const auto computed = policy_of(of_class);
+    if (given.empty() || given == computed) return {};
+    return forbidden_entry(entry, fmt::format("the string value of PreemptionPolicy ({}) must not be provided in pod "
+                                              "spec; priority admission controller computed {} from the given "
+                                              "PriorityClass name",
+                                              given, computed));
+}
+
 }  // namespace
 
 Status settle_priority(Entry& entry) {
@@ -47,10 +62,8 @@ Status settle_priority(Entry& entry) {
     }
     spec["priority"] = priority;
     if (!chosen.is_null()) spec["priorityClassName"] = meta_text(chosen, "name");
-    if (model::string_at(entry.after, ".spec.preemptionPolicy").empty()) {
-        const auto policy = chosen.is_null() ? std::string_view{} : model::string_at(chosen, ".preemptionPolicy");
-        spec["preemptionPolicy"] = policy.empty() ? "PreemptLowerPriority" : policy;
-    }
+    TRY(check_policy(entry, ".spec.preemptionPolicy", chosen));
+    spec["preemptionPolicy"] = policy_of(chosen);
     return {};
 }
 
@@ -60,6 +73,14 @@ Status settle_template_priority(Entry& entry) {
     const std::string name(model::string_at(entry.after, kName));
     if (name.empty()) return {};
     JsonObject& spec = base::object_at(entry.after, {"spec", "template", "spec"});
+    const auto changed = [&](std::string_view path) {
+        return entry.before == nullptr || model::string_at(*entry.before, path) != model::string_at(entry.after, path);
+    };
+    constexpr std::string_view kPolicy = ".spec.template.spec.preemptionPolicy";
+    if (!model::string_at(entry.after, kPolicy).empty() && (changed(kPolicy) || changed(kName))) {
+        const Json named = TRY(find_class(entry, name));
+        TRY(check_policy(entry, kPolicy, named));
+    }
     if (spec.contains("priority")) return {};
     // Whoever replaces the object by what he wrote once does not mean to change the priority.
     const Json* known = entry.before != nullptr && model::string_at(*entry.before, kName) == name

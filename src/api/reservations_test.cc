@@ -23,6 +23,24 @@ TEST(ReservationObjects, AReservationIsPendingFromTheBeginning) {
     EXPECT_EQ(base::to_text(*owner), R"([{"controller":{"kind":"ReplicaSet","name":"web"}}])");
 }
 
+TEST(ReservationObjects, ATemplateSaysNothingThatNobodyWouldHeed) {
+    TestFront t;
+    t.ask("POST", "/apis/scheduling.k8s.io/v1/priorityclasses",
+          R"({"metadata":{"name":"calm"},"value":10,"preemptionPolicy":"Never"})");
+    const auto gated = t.ask("POST", kReservations, reservation("gated", R"("schedulingGates":[{"name":"x/y"}],)"));
+    EXPECT_EQ(gated.code, 422);
+    EXPECT_NE(gated.text({"message"}).find("spec.template.spec.schedulingGates"), std::string::npos);
+    const std::string other = R"("priorityClassName":"calm","preemptionPolicy":"PreemptLowerPriority",)";
+    const auto torn = t.ask("POST", kReservations, reservation("torn", other));
+    EXPECT_EQ(torn.code, 403);
+    EXPECT_NE(torn.text({"message"}).find("computed Never"), std::string::npos) << torn.raw.body;
+    const std::string same = R"("priorityClassName":"calm","preemptionPolicy":"Never",)";
+    EXPECT_EQ(t.ask("POST", kReservations, reservation("same", same)).code, 201);
+    EXPECT_EQ(t.ask("PUT", kReservations + "/same", reservation("same", other)).code, 403);
+    t.ask("DELETE", "/apis/scheduling.k8s.io/v1/priorityclasses/calm");
+    EXPECT_EQ(t.ask("PUT", kReservations + "/same", reservation("same", same)).code, 200) << "what was decided stays";
+}
+
 // E.g. a port that is added while the reservation is placed may be held by another.
 TEST(ReservationObjects, WhatAReservationHoldsDoesNotChange) {
     TestFront t;

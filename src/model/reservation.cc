@@ -215,6 +215,13 @@ std::shared_ptr<const PodSpec> read_template(const Reader& from, const Reader& o
     return std::make_shared<PodSpec>(std::move(out));
 }
 
+// Nobody could lift them: a reservation is not a pod. One that is placed already keeps its place.
+void check_gates(const Reader& pod_template) {
+    const Reader spec = pod_template["spec"];
+    const Reader gates = spec["schedulingGates"];
+    gates.each([&](const Reader&) { gates.wrong("must be empty: a reservation is placed as soon as there is room"); });
+}
+
 }  // namespace
 
 std::string_view name_of(ReservationPhase phase) {
@@ -285,6 +292,7 @@ Result<Reservation> read_reservation(JsonView object) {
     out.taints = read_taints(spec["taints"]);
     check_taints(spec["taints"]);
     read_status(status, out);
+    if (out.phase == ReservationPhase::Pending) check_gates(from);
     if (trouble.empty()) read_notes(out, trouble);
     if (trouble.empty()) return out;
     if (!out.live() || out.node.empty()) return refusal(out.meta.name, trouble);

@@ -47,7 +47,9 @@ with Cluster(sys.argv[1], sys.argv[2], "--nodes", "2", "--node-cpu", "4") as clu
     expect("the room", (room["metadata"]["labels"], room["status"]["phase"], room["status"]["nodeName"]),
            ({"berth.dev/made-for": "preemption"}, "Succeeded", "node-1"))
 
-    cluster.apply(pod("polite", 2, "preemptionPolicy: Never\n  priority: 0"))
+    cluster.apply("apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: polite}\nvalue: 0\n"
+                  "preemptionPolicy: Never\n")
+    cluster.apply(pod("polite", 2, "priorityClassName: polite"))
     cluster.wait("pod/polite", "condition=PodScheduled=False")
     said = [c["message"] for c in cluster.get("pod", "polite")["status"]["conditions"] if c["type"] == "PodScheduled"]
     expect("polite", said, ["0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, preemption: not "
