@@ -85,6 +85,27 @@ TEST_F(ControllersTest, ADeletedPodComesBackAndASmallerNumberTakesSomeAway) {
     EXPECT_EQ(cluster.objects.list("pods").size(), 1u);
 }
 
+// As when its template names a node that is full.
+TEST_F(ControllersTest, ASetWhosePodsFailAtOnceRestsLongerAndLonger) {
+    cluster.put_text("apps/replicasets", R"({"kind":"ReplicaSet","metadata":{"name":"web","namespace":"default"},"spec":
+      {"replicas":1,"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"a"}]}}}})");
+    const auto fail_all = [&] {
+        for (const auto& pod : cluster.objects.list("pods")) {
+            Json document = pod->document();
+            base::object_at(document, {"status"})["phase"] = "Failed";
+            cluster.put("pods", document);
+        }
+    };
+    std::vector<size_t> counts;
+    for (int second = 0; second < 8; ++second) {
+        ASSERT_TRUE(cluster.settle());
+        fail_all();
+        counts.push_back(cluster.objects.list("pods").size());
+        cluster.now = cluster.now + std::chrono::seconds(1);
+    }
+    EXPECT_EQ(counts, (std::vector<size_t>{1, 2, 2, 3, 3, 3, 3, 4}));
+}
+
 TEST_F(ControllersTest, OwnedObjectsGoWithTheirOwner) {
     cluster.put_text("apps/deployments", kDeployment);
     ASSERT_TRUE(cluster.settle());

@@ -8,6 +8,8 @@ namespace berth::control {
 namespace {
 
 constexpr size_t kMostAtOnce = 500;
+constexpr base::Duration kFirstRest = std::chrono::seconds(1);
+constexpr base::Duration kLongestRest = std::chrono::minutes(5);
 
 class ReplicaSets final : public Reconciler {
 public:
@@ -22,24 +24,46 @@ public:
         return {{object.meta.ns, controller->name}};
     }
 
-    Outcome reconcile(const Ward& target, const Objects& objects, base::Time) const override {
+    Outcome reconcile(const Ward& target, const Objects& objects, base::Time now) const override {
         const auto set = objects.find("apps/replicasets", target.ns, target.name);
         if (!set || is_deleting(*set)) return {};
         std::vector<ObjectPtr> active;
+        Failures failures;
         for (const auto& pod : objects.controlled_by("pods", set->meta.uid)) {
             if (is_active(*pod)) active.push_back(pod);
+            if (pod->phase == "Failed") failures.add(*pod);
         }
         Outcome outcome;
-        scale(*set, active, outcome.actions);
+        outcome.again = failures.rest(now);
+        scale(*set, active, outcome.again.has_value(), outcome.actions);
         tell(*set, active, outcome.actions);
         return outcome;
     }
 
 private:
-    static void scale(const Object& set, std::vector<ObjectPtr> active, Actions& actions) {
+    // A set whose pods fail at once (its template names a full node) would fill the store with them: after each one it
+    // rests, from a second on twice as long.
+    struct Failures {
+        int count = 0;
+        base::Time last;
+
+        void add(const Object& pod) {
+            ++count;
+            last = std::max(last, pod.meta.created);
+        }
+        std::optional<base::Time> rest(base::Time now) const {
+            if (count == 0) return std::nullopt;
+            const base::Time end =
+                last + std::min<base::Duration>(kLongestRest, kFirstRest * (1 << std::min(count - 1, 9)));
+            if (end <= now) return std::nullopt;
+            return end;
+        }
+    };
+
+    static void scale(const Object& set, std::vector<ObjectPtr> active, bool rests, Actions& actions) {
         const auto wanted =
             static_cast<size_t>(std::max<int64_t>(0, integer_at(set.document(), {"spec", "replicas"}, 1)));
-        if (active.size() < wanted) {
+        if (active.size() < wanted && !rests) {
             const Json* pod_template = base::find(set.document(), {"spec", "template"});
             if (!pod_template) return;
             const Json pod = pod_from_template(*pod_template, set, "ReplicaSet", "apps/v1");
