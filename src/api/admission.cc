@@ -36,6 +36,10 @@ bool is_reservation(const Entry& entry) {
     return is_kind(entry, "scheduling.koordinator.sh", "reservations");
 }
 
+bool brings_status(const Entry& entry) {
+    return entry.call.who.in(kImporters) && entry.after.as_object().contains("status");
+}
+
 Error invalid_entry(const Entry& entry, std::vector<base::Cause> causes) {
     return invalid_object(entry.call.kind->group, entry.call.kind->kind, meta_text(entry.after, "name"),
                           std::move(causes));

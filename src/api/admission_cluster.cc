@@ -93,6 +93,30 @@ Status check_held(const Entry& entry) {
     return invalid_entry(entry, std::move(causes));
 }
 
+// What a node has is an amount that can be counted with: not below nothing, and of 63 bits.
+void check_size(std::string_view field, std::string_view name, const Json& value, std::vector<base::Cause>& causes) {
+    const std::string text = value.is_string() ? std::string(value.as_string()) : base::to_text(value);
+    const auto amount = Quantity::parse(text);
+    if (!amount) return;
+    const auto most = name == "cpu" ? Quantity::from_milli(INT64_MAX) : Quantity::from_value(INT64_MAX);
+    const auto at = fmt::format("{}[{}]", field, name);
+    if (amount->is_negative()) causes.push_back(invalid_value(at, text, "must be greater than or equal to 0"));
+    if (*amount > most) causes.push_back(invalid_value(at, text, "is more than can be counted"));
+}
+
+Status check_sizes(const Entry& entry) {
+    std::vector<base::Cause> causes;
+    for (const std::string_view list : {"capacity", "allocatable"}) {
+        const Json* sizes = base::find(entry.after, {"status", list});
+        if (sizes == nullptr || !sizes->is_object() || same(sizes, old_at(entry, {"status", list}))) continue;
+        for (const auto& [name, value] : sizes->as_object()) {
+            check_size(fmt::format("status.{}", list), name, value, causes);
+        }
+    }
+    if (causes.empty()) return {};
+    return invalid_entry(entry, std::move(causes));
+}
+
 }  // namespace
 
 Status guard_allocations(Entry& entry) {
@@ -131,7 +155,9 @@ Status settle_service(Entry& entry) {
     const auto type = model::string_at(entry.after, ".spec.type");
     if (type == "ExternalName") return {};
     JsonObject& spec = base::object_at(entry.after, {"spec"});
-    if (entry.before == nullptr) entry.after.as_object()["status"] = JsonObject{{"loadBalancer", JsonObject{}}};
+    if (entry.before == nullptr && !brings_status(entry)) {
+        entry.after.as_object()["status"] = JsonObject{{"loadBalancer", JsonObject{}}};
+    }
     const bool wants_ports = type == "NodePort" || type == "LoadBalancer";
     if (!wants_ports && !model::string_at(entry.after, ".spec.clusterIP").empty()) return {};
     Taken taken = TRY(taken_by_services(entry));
@@ -159,7 +185,7 @@ Status settle_job(Entry& entry) {
 }
 
 Status settle_claim(Entry& entry) {
-    if (entry.before != nullptr) return {};
+    if (entry.before != nullptr || brings_status(entry)) return {};
     if (is_kind(entry, "", "persistentvolumeclaims") || is_kind(entry, "", "persistentvolumes")) {
         entry.after.as_object()["status"] = JsonObject{{"phase", "Pending"}};
     }
@@ -201,6 +227,7 @@ Status check_reservation(Entry& entry) {
 
 Status check_node(Entry& entry) {
     if (!is_kind(entry, "", "nodes")) return {};
+    TRY(check_sizes(entry));
     const auto key = model::kNodeReservation;
     const Json* now = base::find(entry.after, {"metadata", "annotations", key});
     const Json* old = entry.before != nullptr ? base::find(*entry.before, {"metadata", "annotations", key}) : nullptr;

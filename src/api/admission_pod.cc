@@ -78,8 +78,27 @@ bool only_adds(const JsonArray& before, const JsonArray& after) {
                        [&](const Json& item) { return known.contains(sorted_text(item)); });
 }
 
+// What runs no more does not run again.
+Status check_phase(const Entry& entry) {
+    const auto before = model::string_at(*entry.before, ".status.phase");
+    const auto after = model::string_at(entry.after, ".status.phase");
+    if ((before != "Succeeded" && before != "Failed") || after == before) return {};
+    return invalid_entry(entry, {forbidden_value("status.phase", fmt::format("the pod has {} and stays so", before))});
+}
+
+Status check_ephemeral(const Entry& entry) {
+    const auto others = [](const Json& pod) {
+        JsonObject spec = pod.at("spec").as_object();
+        spec.erase("ephemeralContainers");
+        return spec;
+    };
+    if (others(*entry.before) == others(entry.after)) return {};
+    return invalid_entry(entry, {forbidden_value("spec", "only `spec.ephemeralContainers` may change here")});
+}
+
 Status check_pod_update(Entry& entry) {
-    if (entry.call.subresource == "status" || entry.call.subresource == "ephemeralcontainers") return {};
+    if (entry.call.subresource == "status") return check_phase(entry);
+    if (entry.call.subresource == "ephemeralcontainers") return check_ephemeral(entry);
     const Json& before = *entry.before;
     Json spec = entry.after.at("spec");
     for (const auto* list : {"containers", "initContainers"}) {
@@ -119,6 +138,7 @@ Status settle_pod(Entry& entry) {
     if (model::string_at(entry.after, ".spec.serviceAccountName").empty()) spec["serviceAccountName"] = "default";
     spec["serviceAccount"] = spec["serviceAccountName"];
     add_node_tolerations(spec);
+    if (brings_status(entry)) return {};
     JsonObject status{{"phase", "Pending"}, {"qosClass", qos_class(entry.after)}};
     if (!model::list_at(entry.after, ".spec.schedulingGates").empty()) {
         status["conditions"] =

@@ -8,6 +8,8 @@ namespace berth::api {
 
 bool is_kind(const Entry& entry, std::string_view group, std::string_view plural);
 bool is_reservation(const Entry& entry);
+// Whether a new object comes with the status that it had in another cluster.
+bool brings_status(const Entry& entry);
 Error invalid_entry(const Entry& entry, std::vector<base::Cause> causes);
 Error forbidden_entry(const Entry& entry, std::string_view why);
 

@@ -194,12 +194,10 @@ void bind_pod(Desk& desk, CallPtr call, Done done) {
         [&desk, binding = std::move(*binding)](const store::RecordPtr& head) {
             return compose_binding(desk, binding, head);
         },
-        [done = std::move(done), name = pod->name](Result<Outcome> result) {
+        [done = std::move(done)](Result<Outcome> result) {
             if (result) {
                 result->text =
                     "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Success\",\"code\":201}\n";
-            } else if (result.error().reason == Reason::Conflict && !result.error().message.starts_with("Operation")) {
-                return done(cannot_bind(name, result.error().message));
             }
             done(std::move(result));
         });

@@ -1,6 +1,9 @@
+#include <optional>
+
 #include "api/admission.h"
 #include "api/decode.h"
 #include "api/meta.h"
+#include "api/pods.h"
 #include "api/wire.h"
 #include "api/write.h"
 
@@ -9,9 +12,9 @@ namespace {
 
 constexpr size_t kMaxObject = 3u << 19;  // 1.5 MiB
 
-// Kinds whose creator may say the status at once.
+// Whether the creator may say the status at once.
 bool keeps_status(const Call& call) {
-    return call.kind->group.empty() && call.kind->plural == "nodes";
+    return (call.kind->group.empty() && call.kind->plural == "nodes") || call.who.in(kImporters);
 }
 
 // Makes of what was sent the object that is stored.
@@ -25,36 +28,47 @@ Status settle_new(Desk& desk, const Call& call, Decoded& sent) {
     return admit(entry);
 }
 
+Result<Draft> compose_new(Desk& desk, const Call& call, const std::optional<base::Cause>& refused) {
+    Decoded sent = TRY(decode_object(call, *call.kind));
+    TRY(settle_new(desk, call, sent));
+    if (refused) refuse_on_node(sent.object, *refused, desk.now_text());
+    Draft out;
+    out.code = 201;
+    out.warnings = std::move(sent.warnings);
+    store::Write write;
+    write.op = store::Op::Create;
+    write.key = call.key();
+    write.key.name = std::string(meta_text(sent.object, "name"));
+    write.uid = std::string(meta_text(sent.object, "uid"));
+    write.bytes = stored_bytes(sent.object);
+    if (write.bytes->size() > kMaxObject) {
+        return Error{Reason::RequestEntityTooLarge, "the object is larger than 1.5 MiB"};
+    }
+    out.txn.writes.push_back(std::move(write));
+    if (!call.ns.empty()) {
+        store::Write home;
+        home.op = store::Op::Check;
+        home.key = {"namespaces", "", call.ns};
+        out.txn.writes.push_back(std::move(home));
+    }
+    if (refused) out.txn.writes.push_back(event_of_refusal(desk, sent.object, *refused));
+    return out;
+}
+
+void create(Desk& desk, const CallPtr& call, const std::optional<base::Cause>& refused, Done done) {
+    write(
+        desk, call, [&desk, call, refused](const store::RecordPtr&) { return compose_new(desk, *call, refused); },
+        std::move(done));
+}
+
 }  // namespace
 
 void create_object(Desk& desk, CallPtr call, Done done) {
-    write(
-        desk, call,
-        [&desk, call](const store::RecordPtr&) -> Result<Draft> {
-            Decoded sent = TRY(decode_object(*call, *call->kind));
-            TRY(settle_new(desk, *call, sent));
-            Draft out;
-            out.code = 201;
-            out.warnings = std::move(sent.warnings);
-            store::Write write;
-            write.op = store::Op::Create;
-            write.key = call->key();
-            write.key.name = std::string(meta_text(sent.object, "name"));
-            write.uid = std::string(meta_text(sent.object, "uid"));
-            write.bytes = stored_bytes(sent.object);
-            if (write.bytes->size() > kMaxObject) {
-                return Error{Reason::RequestEntityTooLarge, "the object is larger than 1.5 MiB"};
-            }
-            out.txn.writes.push_back(std::move(write));
-            if (!call->ns.empty()) {
-                store::Write home;
-                home.op = store::Op::Check;
-                home.key = {"namespaces", "", call->ns};
-                out.txn.writes.push_back(std::move(home));
-            }
-            return out;
-        },
-        std::move(done));
+    create(desk, call, {}, [&desk, call, done = std::move(done)](Result<Outcome> result) {
+        const auto refused = result ? std::nullopt : refusal_of_node(*call, result.error());
+        if (!refused) return done(std::move(result));
+        create(desk, call, refused, done);
+    });
 }
 
 }  // namespace berth::api

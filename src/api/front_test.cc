@@ -37,6 +37,40 @@ TEST(Front, CreatesReadsAndDeletes) {
     EXPECT_EQ(t.ask("GET", kPods + "/web").text({"message"}), "pods \"web\" not found");
 }
 
+TEST(Front, WhatEndedStaysEndedAndTheNodeStays) {
+    TestFront t;
+    t.ask("POST", kPods, pod("web"));
+    const auto phase = [&](const std::string& name) {
+        return t.ask("PATCH", kPods + "/web/status", R"({"status":{"phase":")" + name + R"("}})", kMerge).code;
+    };
+    EXPECT_EQ(phase("Running"), 200);
+    EXPECT_EQ(phase("Succeeded"), 200);
+    EXPECT_EQ(phase("Succeeded"), 200);
+    for (const auto* other : {"Running", "Pending", "Failed", ""}) EXPECT_EQ(phase(other), 422) << other;
+    const std::string path = kPods + "/web/ephemeralcontainers";
+    const std::string debug = R"("ephemeralContainers":[{"name":"d","image":"i"}])";
+    EXPECT_EQ(t.ask("PATCH", path, "{\"spec\":{" + debug + "}}", kStrategic).code, 200);
+    for (const auto* more : {R"(,"nodeName":"n1")", R"(,"containers":[{"name":"c","image":"j"}])"}) {
+        EXPECT_EQ(t.ask("PATCH", path, "{\"spec\":{" + debug + more + "}}", kStrategic).code, 422) << more;
+    }
+}
+
+TEST(Front, ANodeHasAmountsThatCanBeCounted) {
+    TestFront t;
+    const auto node = [](const std::string& name, const std::string& cpu) {
+        return R"({"metadata":{"name":")" + name + R"("},"status":{"allocatable":{"cpu":")" + cpu + R"("}}})";
+    };
+    const auto refused = t.ask("POST", "/api/v1/nodes", node("n1", "-1"));
+    EXPECT_EQ(refused.code, 422);
+    EXPECT_EQ(
+        refused.text({"message"}),
+        "Node \"n1\" is invalid: status.allocatable[cpu]: Invalid value: \"-1\": must be greater than or equal to 0");
+    EXPECT_EQ(t.ask("POST", "/api/v1/nodes", node("n1", "1e30")).code, 422);
+    EXPECT_EQ(t.ask("POST", "/api/v1/nodes", node("n1", "9223372036854776")).code, 422) << "in thousandths";
+    EXPECT_EQ(t.ask("POST", "/api/v1/nodes", node("n1", "9223372036854775")).code, 201);
+    EXPECT_EQ(t.ask("PATCH", "/api/v1/nodes/n1/status", node("n1", "-1"), kMerge).code, 422);
+}
+
 TEST(Front, EveryAnswerCarriesAnAuditId) {
     TestFront t;
     const auto answer = t.ask("GET", kPods);

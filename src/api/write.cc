@@ -38,6 +38,14 @@ Error worded(const Call& call, const store::Write& write, const Error& error) {
         case Reason::NotFound:
             if (write.op == store::Op::Create) return not_found_error("namespaces", write.key.ns);
             return not_found_error(call.resource(), write.key.name);
+        case Reason::Conflict: {
+            if (error.message.starts_with("Operation")) return error;
+            const auto what = call.subresource.empty() ? call.resource() : call.resource() + "/" + call.subresource;
+            Error out = error;
+            out.message =
+                fmt::format("Operation cannot be fulfilled on {} \"{}\": {}", what, write.key.name, error.message);
+            return out;
+        }
         default:
             return error;
     }

@@ -1,11 +1,16 @@
 #include "app/bind_guard.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <utility>
 
 #include "app/decoded.h"
 #include "base/mentions.h"
 #include "cli/supporting.h"
+#include "model/allocated.h"
 #include "model/node.h"
+#include "sched/victims.h"
 
 namespace berth::app {
 namespace {
@@ -39,21 +44,15 @@ bool mentions_node(const store::Record& record) {
     return base::mentions(*record.bytes, "\"nodeName\"");
 }
 
-bool is_bound(const store::RecordPtr& record) {
-    if (!record || !mentions_node(*record)) return false;
-    const auto pod = decode(*record, model::read_pod);
-    return !pod || !pod->node.empty();
-}
-
-bool is_placed(const store::RecordPtr& record) {
-    if (!record) return false;
-    const auto reservation = decode(*record, model::read_reservation);
-    return reservation && reservation->live();
+Error stays(const model::Reservation& before, std::string_view what) {
+    return base::conflict(fmt::format("reservation \"{}\" holds {} on node \"{}\": {}", before.meta.name,
+                                      before.allocatable.text(), before.node, what));
 }
 
 }  // namespace
 
-BindGuard::BindGuard(const store::Store& store, const base::Clock& clock) : clock_(clock) {
+BindGuard::BindGuard(const store::Store& store, BindRules rules, const base::Clock& clock)
+    : clock_(clock), rules_(std::move(rules)) {
     std::vector<std::string_view> kinds{"nodes", kReservations, "pods"};
     for (const auto& [stored, kind] : kStorage) kinds.push_back(stored);
     for (const auto kind : kinds) {
@@ -61,7 +60,7 @@ BindGuard::BindGuard(const store::Store& store, const base::Clock& clock) : cloc
         CHECK(page.ok());
         for (const auto& record : page->records) {
             const store::Event event{store::Event::Type::Added, record, nullptr};
-            count(event, read(event));
+            if (const auto object = read(event)) count(event, *object);
         }
     }
     ledger_.pass_time(clock_.wall(), clock_.now());
@@ -73,52 +72,146 @@ std::shared_ptr<void> BindGuard::prepare(const store::Write& write) const {
     return pod ? std::make_shared<model::Pod>(std::move(*pod)) : nullptr;
 }
 
-// An object is read once, for the judgement and for the count. Nothing, where it says nothing to the ledger; what
-// cannot be read has been refused at the door.
-BindGuard::Object BindGuard::read(const store::Event& event) {
+// An object is read once, for the judgement and for the count. Nothing, where it says nothing to the ledger. What holds
+// room and cannot be read may hold any amount.
+Result<BindGuard::Object> BindGuard::read(const store::Event& event) {
     const auto& record = *event.record;
-    if (event.type == store::Event::Type::Deleted) return {};
+    if (event.type == store::Event::Type::Deleted) return Object();
     if (event.prepared) {
         const auto pod = std::static_pointer_cast<model::Pod>(std::exchange(event.prepared, nullptr));
         pod->meta.revision = record.revision;
-        return event.memo.get<model::Pod>([&] { return pod; });
+        return Object(event.memo.get<model::Pod>([&] { return pod; }));
     }
     if (record.key.kind == "pods" && mentions_node(record)) {
-        if (auto pod = decode_pod(*record.bytes, record.revision, &event.memo)) return std::move(*pod);
-    } else if (record.key.kind == "nodes") {
-        if (auto node = decode(record, model::read_node)) return std::make_shared<const model::Node>(std::move(*node));
-    } else if (record.key.kind == kReservations) {
-        if (auto object = decode(record, model::read_reservation)) {
-            return std::make_shared<const model::Reservation>(std::move(*object));
-        }
+        return Object(TRY(decode_pod(*record.bytes, record.revision, &event.memo)));
     }
-    return {};
+    if (record.key.kind == "nodes") {
+        return Object(std::make_shared<const model::Node>(TRY(decode(record, model::read_node))));
+    }
+    if (record.key.kind == kReservations) {
+        auto reservation = decode(record, model::read_reservation);
+        if (reservation) return Object(std::make_shared<const model::Reservation>(std::move(*reservation)));
+        // One that was broken before harms itself only.
+        if (event.previous && decode(*event.previous, model::read_reservation)) return reservation.error();
+    }
+    return Object();
 }
 
 Status BindGuard::admit(std::span<const store::EventPtr> events, const store::Head&) {
     ledger_.pass_time(clock_.wall(), clock_.now());
     std::vector<Object> objects;
     for (const auto& event : events) {
-        objects.push_back(read(*event));
+        auto object = read(*event);
+        if (!object) return base::invalid(object.error().message);
+        objects.push_back(std::move(*object));
         if (auto fits = judge(*event, objects.back()); !fits) return fits;
     }
     for (size_t i = 0; i < events.size(); ++i) count(*events[i], objects[i]);
     return {};
 }
 
-// Only a step from "somewhere to be placed" to "placed" is judged.
-Status BindGuard::judge(const store::Event& event, const Object& object) const {
-    if (event.type != store::Event::Type::Modified) return {};
-    if (const auto* pod = std::get_if<PodPtr>(&object)) {
-        const bool counted = ledger_.find_pod(event.record->uid) != ledger::kNone;
-        if ((*pod)->node.empty() || (*pod)->terminal() || counted || is_bound(event.previous)) return {};
-        return rules_.judge_bind(**pod, ledger_);
-    }
-    if (const auto* reservation = std::get_if<ReservationPtr>(&object)) {
-        if (!(*reservation)->live() || is_placed(event.previous)) return {};
-        return rules_.judge_place(**reservation, ledger_);
-    }
+Status BindGuard::judge(const store::Event& event, const Object& object) {
+    if (const auto* pod = std::get_if<PodPtr>(&object)) return judge_pod(event, **pod);
+    if (const auto* reservation = std::get_if<ReservationPtr>(&object)) return judge_reservation(event, **reservation);
     return {};
+}
+
+Status BindGuard::judge_pod(const store::Event& event, const model::Pod& pod) {
+    if (pod.node.empty() || pod.terminal()) return {};
+    const auto index = ledger_.find_pod(event.record->uid);
+    if (index != ledger::kNone) return judge_change(event, pod, index);
+    return event.type == store::Event::Type::Added ? rules_.judge_created(pod, ledger_)
+                                                   : rules_.judge_bind(pod, ledger_);
+}
+
+// As most changes do: they are those of the status.
+bool BindGuard::takes_the_same(const ledger::PodEntry& entry, const model::Pod& pod) const {
+    if (entry.spec->requests != pod.spec->requests) return false;
+    const auto& notes = pod.meta.annotations;
+    if (!entry.linked && !notes.has(model::kReservationAllocated) && !notes.has(model::kReservationDraws)) return true;
+    const auto links = model::read_links(notes);
+    return entry.linked && links && entry.linked->fault.empty() && entry.linked->links == *links &&
+           entry.linked->owners == pod.meta.owners && entry.spec->labels == pod.spec->labels;
+}
+
+Status BindGuard::judge_change(const store::Event& event, const model::Pod& pod, ledger::PodIndex index) {
+    const auto& entry = ledger_.pod(index);
+    if (ledger_.node_of(index) != pod.node) {
+        return base::conflict(
+            fmt::format("pod {} is already assigned to node \"{}\"", pod.meta.name, ledger_.node_of(index)));
+    }
+    if (takes_the_same(entry, pod)) return {};
+    if (entry.row == ledger::kNoRow) {
+        return base::conflict(fmt::format("there is no node \"{}\" that could say whether it fits", pod.node));
+    }
+    const auto before = TRY(decode(*event.previous, model::read_pod));
+    sched::Lifted lifted(ledger_);
+    lifted.lift(index);
+    return rules_.judge_change(before, pod, ledger_);
+}
+
+// Its way is from Pending to a place, from there to its end, and nowhere else.
+Status BindGuard::judge_reservation(const store::Event& event, const model::Reservation& after) const {
+    const auto before = event.previous ? decode(*event.previous, model::read_reservation)
+                                       : Result<model::Reservation>(base::internal("there was none"));
+    if (before && before->live()) return judge_hold(*before, after);
+    if (before && model::is_final(before->phase) && after.phase != before->phase) {
+        return base::conflict(
+            fmt::format("reservation \"{}\" is {}, for good", after.meta.name, model::name_of(before->phase)));
+    }
+    if (!after.live()) return {};
+    if (!after.fault.empty()) return base::conflict(after.fault);
+    return rules_.judge_place(after, ledger_);
+}
+
+Status BindGuard::judge_hold(const model::Reservation& before, const model::Reservation& after) const {
+    using Phase = model::ReservationPhase;
+    if (model::is_final(after.phase)) return {};
+    if (after.phase != before.phase && !(before.phase == Phase::Waiting && after.phase == Phase::Available)) {
+        return stays(before, fmt::format("it is {} and cannot become {}", model::name_of(before.phase),
+                                         model::name_of(after.phase)));
+    }
+    if (!after.fault.empty() && before.fault.empty()) return stays(before, after.fault);
+    if (after.node != before.node) return stays(before, fmt::format("it cannot move to \"{}\"", after.node));
+    if (after.fault.empty() && before.fault.empty() && after.allocatable != before.allocatable) {
+        return stays(before, "it cannot hold another amount");
+    }
+    const bool same_owners = after.owners == before.owners;
+    if (after.phase == before.phase && same_owners) return {};
+    const auto index = ledger_.find_reservation(after.meta.uid);
+    if (index == ledger::kNone || ledger_.reservation(index).row == ledger::kNoRow) {
+        return stays(before, "there is no such node that could say whether it fits");
+    }
+    if (const Resources missing = ledger_.shortage(index); after.phase != before.phase && !missing.empty()) {
+        return stays(before, fmt::format("it waits for {}", missing.text()));
+    }
+    return same_owners ? Status() : judge_owners(after);
+}
+
+// Pods that draw from it and are no longer its owners would stand beside all of what it reserves.
+// E.g. 4 cpu, R of 3 with an owner of 3 that it disowns: 3 + 3.
+Status BindGuard::judge_owners(const model::Reservation& after) const {
+    const auto index = ledger_.find_reservation(after.meta.uid);
+    const auto& entry = ledger_.reservation(index);
+    Resources leaving;
+    for (const auto owner : entry.owners) {
+        const auto& pod = ledger_.pod(owner);
+        const std::string uid = pod.uid.text();
+        const model::PodIdentity identity{pod.ns(), pod.name, uid, &pod.spec->labels, &pod.linked->owners};
+        const bool stays_owner = std::any_of(after.owners.begin(), after.owners.end(),
+                                             [&](const auto& clause) { return model::matches(clause, identity); });
+        if (!stays_owner) leaving.add(ledger_.drawn(owner, index));
+    }
+    Status fits;
+    leaving.for_each([&](model::ResourceId id, int64_t amount) {
+        const int64_t reserved = entry.allocatable.get(id), charged = entry.charged.get(id);
+        const int64_t more = std::max(reserved, charged - amount) + amount - std::max(reserved, charged);
+        if (!fits || more <= 0 || more <= ledger_.free(entry.row, id)) return;
+        fits = stays(*entry.object, fmt::format("pods that draw from it would no longer be its owners, and the node "
+                                                "has too little {} for them beside it",
+                                                model::resource_name(id)));
+    });
+    return fits;
 }
 
 void BindGuard::count(const store::Event& event, const Object& object) {

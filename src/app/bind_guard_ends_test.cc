@@ -90,7 +90,7 @@ TEST_F(BindGuardEndsTest, AfterARestartItKnowsWhatHasEnded) {
     ASSERT_TRUE(reserve(store::Op::Create, "Pending", kMinute));
     ASSERT_TRUE(reserve(store::Op::Update, "Available", kMinute));
     clock_.jump_wall(std::chrono::hours(24));
-    BindGuard fresh(*store_, clock_);
+    BindGuard fresh(*store_, BindRules(), clock_);
     store_->set_guard(&fresh);
     EXPECT_FALSE(bind());
     store_->set_guard(&guard_);

@@ -3,8 +3,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "sched/plugins/registry.h"
+
 namespace berth::app {
 namespace {
+
+constexpr const char* kLink =
+    R"({"scheduling.koordinator.sh/reservation-allocated":"{\"name\":\"r\",\"uid\":\"r-uid\"}"})";
 
 class BindGuardTest : public testing::Test {
 protected:
@@ -97,9 +102,6 @@ protected:
     BindGuard guard_;
 };
 
-constexpr const char* kLink =
-    R"({"scheduling.koordinator.sh/reservation-allocated":"{\"name\":\"r\",\"uid\":\"r-uid\"}"})";
-
 TEST_F(BindGuardTest, ABindThatDoesNotFitIsRefusedWhoeverAsks) {
     ASSERT_TRUE(create("a", 3));
     ASSERT_TRUE(create("b", 2));
@@ -112,10 +114,170 @@ TEST_F(BindGuardTest, ABindThatDoesNotFitIsRefusedWhoeverAsks) {
     EXPECT_TRUE(bind("b", 2));
 }
 
-TEST_F(BindGuardTest, PodsThatOthersPutOnANodeCountButAreNotRefused) {
-    EXPECT_TRUE(create("static", 9, "n1"));
-    ASSERT_TRUE(create("b", 1));
-    EXPECT_FALSE(bind("b", 1));
+TEST_F(BindGuardTest, APodThatIsCreatedWithItsNodeNeedsRoomThere) {
+    ASSERT_TRUE(create("there", 3, "n1"));
+    const auto refused = create("late", 2, "n1");
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().reason, Reason::Conflict);
+    EXPECT_EQ(refused.error().causes,
+              (std::vector<base::Cause>{
+                  {"OutOfcpu", "Node didn't have enough resource: cpu, requested: 2000, used: 3000, capacity: 4000",
+                   "spec.nodeName"}}));
+    ASSERT_TRUE(create("waits", 2));
+    EXPECT_FALSE(bind("waits", 2)) << "the one that is there counts";
+    EXPECT_TRUE(create("small", 1, "n1"));
+    const auto nowhere = create("early", 1, "n9");
+    ASSERT_FALSE(nowhere);
+    EXPECT_EQ(nowhere.error().causes.at(0).reason, "NodeNotFound");
+}
+
+TEST_F(BindGuardTest, APortThatIsTakenIsTheKubeletsReasonToo) {
+    ASSERT_TRUE(create("a", 1, "n1", 8080));
+    const auto refused = create("b", 1, "n1", 8080);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().causes.at(0).reason, "NodePorts");
+}
+
+// Kubelets leave what no node of theirs has to others.
+TEST_F(BindGuardTest, AResourceOfTheClusterIsNotTheNodes) {
+    const auto with = [](const std::string& name, const std::string& resource) {
+        return fmt::format(
+            R"({{"metadata":{{"name":"{0}","namespace":"default","uid":"{0}-uid"}},"spec":{{"nodeName":"n1","containers":)"
+            R"([{{"name":"a","resources":{{"requests":{{"{1}":"1"}}}}}}]}}}})",
+            name, resource);
+    };
+    EXPECT_TRUE(put(store::Op::Create, {"pods", "default", "a"}, "a-uid", with("a", "example.com/license")));
+    EXPECT_FALSE(put(store::Op::Create, {"pods", "default", "b"}, "b-uid", with("b", "hugepages-2Mi")));
+}
+
+TEST_F(BindGuardTest, APodGrowsOnlyIntoRoomThatIsThere) {
+    ASSERT_TRUE(create("a", 1, "n1"));
+    ASSERT_TRUE(reserve(store::Op::Create, "Pending", 2));
+    ASSERT_TRUE(reserve(store::Op::Update, "Available", 2));
+    const auto refused = bind("a", 3);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message, "node \"n1\" has no room for it: Insufficient cpu");
+    EXPECT_TRUE(bind("a", 2));
+    EXPECT_FALSE(bind("a", 3));
+    EXPECT_TRUE(bind("a", 1));
+    const auto moved = put(store::Op::Update, {"pods", "default", "a"}, "", pod("a", 1, "n2"));
+    ASSERT_FALSE(moved);
+    EXPECT_EQ(moved.error().message, "pod a is already assigned to node \"n1\"");
+}
+
+TEST_F(BindGuardTest, ANodeThatIsAwayLetsNobodyGrow) {
+    ASSERT_TRUE(create("a", 1, "n1"));
+    ASSERT_TRUE(put(store::Op::Delete, {"nodes", "", "n1"}, "", ""));
+    EXPECT_FALSE(bind("a", 3));
+    EXPECT_TRUE(bind("a", 1, R"({"some":"note"})"));
+}
+
+TEST_F(BindGuardTest, AnOwnerLeavesItsReservationOnlyForRoomThatIsThere) {
+    ASSERT_TRUE(reserve(store::Op::Create, "Pending", 3));
+    ASSERT_TRUE(reserve(store::Op::Update, "Available", 3));
+    ASSERT_TRUE(create("web", 3));
+    ASSERT_TRUE(bind("web", 3, kLink));
+    std::string other = pod("web", 3, "n1", kLink);
+    other.replace(other.find(R"("app":"web")"), 11, R"("app":"db")");
+    EXPECT_FALSE(put(store::Op::Update, {"pods", "default", "web"}, "", other)) << "another label";
+    EXPECT_FALSE(bind("web", 3)) << "without its link";
+    EXPECT_FALSE(bind("web", 3, R"({"scheduling.koordinator.sh/reservation-allocated":"{\"uid\":\"s-uid\"}"})"))
+        << "another";
+    EXPECT_FALSE(bind("web", 5, kLink)) << "more than reservation and node have";
+    EXPECT_TRUE(bind("web", 4, kLink));
+    EXPECT_TRUE(bind("web", 1, kLink));
+    EXPECT_TRUE(bind("web", 1)) << "the node has one left";
+}
+
+TEST_F(BindGuardTest, WhatHoldsRoomCanBeRead) {
+    ASSERT_TRUE(create("a", 1));
+    std::string torn = pod("a", 4, "n1");
+    torn.replace(torn.find(R"("cpu":"4")"), 9, R"("cpu":"-4")");
+    const auto refused = put(store::Op::Update, {"pods", "default", "a"}, "", torn);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().reason, Reason::Invalid);
+    EXPECT_FALSE(put(store::Op::Update, {"nodes", "", "n1"}, "",
+                     R"({"metadata":{"name":"n1","uid":"n1-uid"},"status":{"allocatable":{"cpu":"-1"}}})"));
+}
+
+// Pending, then Available or Waiting, then final; a place and an amount are for good.
+TEST_F(BindGuardTest, AReservationGoesOneWay) {
+    const auto status = [&](const std::string& phase, const std::string& node, const std::string& cpu) {
+        return put(
+            store::Op::Update, {"scheduling.koordinator.sh/reservations", "", "r"}, "r-uid",
+            fmt::format(
+                R"({{"metadata":{{"name":"r","uid":"r-uid"}},"spec":{{"owners":[{{"labelSelector":{{"matchLabels":)"
+                R"({{"app":"web"}}}}}}],"template":{{"spec":{{"containers":[{{"name":"a","resources":{{"requests":)"
+                R"({{"cpu":"2"}}}}}}]}}}}}},"status":{{"phase":"{}","nodeName":"{}","allocatable":{{"cpu":"{}"}}}}}})",
+                phase, node, cpu));
+    };
+    ASSERT_TRUE(put(store::Op::Create, {"nodes", "", "n2"}, "n2-uid",
+                    R"({"metadata":{"name":"n2","uid":"n2-uid"},"status":{"allocatable":{"cpu":"4","pods":"10"}}})"));
+    ASSERT_TRUE(reserve(store::Op::Create, "Pending", 2));
+    EXPECT_FALSE(status("Available", "n9", "2")) << "no such node";
+    EXPECT_FALSE(status("Available", "n1", "5")) << "it holds what its status says";
+    EXPECT_FALSE(status("Available", "n1", "-2"));
+    ASSERT_TRUE(status("Available", "n1", "2"));
+    EXPECT_FALSE(status("Available", "n2", "2")) << "it stays";
+    EXPECT_FALSE(status("Available", "n1", "3"));
+    EXPECT_FALSE(status("Available", "n1", "-2"));
+    EXPECT_FALSE(status("Waiting", "n1", "2"));
+    EXPECT_FALSE(status("Pending", "n1", "2"));
+    ASSERT_TRUE(status("Failed", "n1", "2"));
+    EXPECT_FALSE(status("Available", "n1", "2"));
+    EXPECT_FALSE(status("Pending", "", "2"));
+    EXPECT_FALSE(status("Succeeded", "n1", "2"));
+}
+
+TEST_F(BindGuardTest, AReservationWaitsUntilThereIsRoom) {
+    ASSERT_TRUE(create("a", 3, "n1"));
+    ASSERT_TRUE(reserve(store::Op::Create, "Pending"));
+    ASSERT_TRUE(reserve(store::Op::Update, "Waiting"));
+    EXPECT_FALSE(reserve(store::Op::Update, "Available"));
+    ASSERT_TRUE(put(store::Op::Delete, {"pods", "default", "a"}, "", ""));
+    EXPECT_TRUE(reserve(store::Op::Update, "Available"));
+}
+
+TEST_F(BindGuardTest, AReservationPartsWithItsOwnersOnlyIfThereIsRoomForBoth) {
+    const auto owned_by = [&](const std::string& app) {
+        return put(
+            store::Op::Update, {"scheduling.koordinator.sh/reservations", "", "r"}, "r-uid",
+            fmt::format(
+                R"({{"metadata":{{"name":"r","uid":"r-uid"}},"spec":{{"allocateOnce":false,"owners":[{{"labelSelector":)"
+                R"({{"matchLabels":{{"app":"{}"}}}}}}],"template":{{"spec":{{"containers":[{{"name":"a","resources":)"
+                R"({{"requests":{{"cpu":"3"}}}}}}]}}}}}},"status":{{"phase":"Available","nodeName":"n1","allocatable":{{"cpu":"3"}}}}}})",
+                app));
+    };
+    ASSERT_TRUE(reserve(store::Op::Create, "Pending"));
+    ASSERT_TRUE(owned_by("web"));
+    ASSERT_TRUE(create("web", 2));
+    ASSERT_TRUE(bind("web", 2, kLink));
+    EXPECT_FALSE(owned_by("db")) << "2 and 3 are more than 4";
+    ASSERT_TRUE(bind("web", 1, kLink));
+    EXPECT_TRUE(owned_by("db"));
+}
+
+TEST_F(BindGuardTest, WhatAProfileIgnoresIsNotLookedAtForItsPods) {
+    sched::Profile ignoring;
+    ignoring.filters = {sched::plugins::fit_filter({{*model::intern_resource("example.com/gpu")}, {}})};
+    store_->set_guard(nullptr);
+    BindGuard guard(*store_, BindRules({{"extended", ignoring}}));
+    store_->set_guard(&guard);
+    const auto with_gpu = [](const std::string& name, const std::string& scheduler, int cpu, const std::string& node) {
+        return fmt::format(
+            R"({{"metadata":{{"name":"{0}","namespace":"default","uid":"{0}-uid"}},"spec":{{"nodeName":"{3}",)"
+            R"("schedulerName":"{1}","containers":[{{"name":"a","resources":{{"requests":{{"cpu":"{2}","example.com/gpu":"1"}}}}}}]}}}})",
+            name, scheduler, cpu, node);
+    };
+    const auto place = [&](const std::string& name, const std::string& scheduler, int cpu) {
+        EXPECT_TRUE(
+            put(store::Op::Create, {"pods", "default", name}, name + "-uid", with_gpu(name, scheduler, cpu, "")));
+        return put(store::Op::Update, {"pods", "default", name}, "", with_gpu(name, scheduler, cpu, "n1"));
+    };
+    EXPECT_TRUE(place("a", "extended", 1));
+    EXPECT_FALSE(place("b", "default-scheduler", 1));
+    EXPECT_FALSE(place("c", "extended", 4)) << "cpu counts all the same";
+    store_->set_guard(&guard_);
 }
 
 TEST_F(BindGuardTest, APortHasOneHolder) {
@@ -159,6 +321,30 @@ TEST_F(BindGuardTest, OnlyTheReservationsThatThePodNamesPayForIt) {
     const auto headless = bind("web", 2, R"({"berth.dev/reservation-draws":"[{\"uid\":\"s-uid\"}]"})");
     ASSERT_FALSE(headless);
     EXPECT_NE(headless.error().message.find("without"), std::string::npos) << headless.error().message;
+}
+
+TEST_F(BindGuardTest, AFurtherReservationGivesWhatItHasAndIsADefaultOne) {
+    for (const auto* name : {"r", "s"}) {
+        ASSERT_TRUE(reserve(store::Op::Create, "Pending", 1, name));
+        ASSERT_TRUE(reserve(store::Op::Update, "Available", 1, name));
+    }
+    ASSERT_TRUE(reserve(store::Op::Create, "Pending", 2, "t", "Restricted"));
+    ASSERT_TRUE(reserve(store::Op::Update, "Available", 2, "t", "Restricted"));
+    ASSERT_TRUE(create("web", 2));
+    const auto draw = [&](const std::string& from, int cpu) {
+        return bind("web", 2,
+                    fmt::format(R"({{"scheduling.koordinator.sh/reservation-allocated":"{{\"uid\":\"r-uid\"}}",)"
+                                R"("berth.dev/reservation-draws":"[{{\"name\":\"{0}\",\"uid\":\"{0}-uid\",)"
+                                R"(\"resources\":{{\"cpu\":\"{1}\"}}}}]"}})",
+                                from, cpu));
+    };
+    const auto greedy = draw("s", 2);
+    ASSERT_FALSE(greedy);
+    EXPECT_EQ(greedy.error().message, "reservation \"s\" has too little cpu left for it");
+    const auto restricted = draw("t", 1);
+    ASSERT_FALSE(restricted);
+    EXPECT_EQ(restricted.error().message, "reservation \"t\" is not drawn from beside others");
+    EXPECT_TRUE(draw("s", 1));
 }
 
 TEST_F(BindGuardTest, ARestrictedReservationGivesNoMoreThanItHas) {

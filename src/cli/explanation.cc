@@ -187,9 +187,7 @@ void find_owned(const model::Pod& pod, const Ledger& ledger, Explanation& out) {
     const auto wishes = model::read_wishes(pod.meta.annotations);
     for (const auto& [uid, index] : ledger.reservations()) {
         const auto& object = *ledger.reservation(index).object;
-        const bool owns = std::any_of(object.owners.begin(), object.owners.end(),
-                                      [&](const auto& owner) { return model::matches(owner, pod); });
-        if (!owns) continue;
+        if (!sched::owned_by(object, pod)) continue;
         std::string state = held(ledger, index);
         if (object.phase == model::ReservationPhase::Waiting) state += ": " + ready_message(object);
         if (pod.node.empty() && wishes) {
@@ -216,9 +214,7 @@ void find_owners(const World& world, const model::Reservation& object, ledger::R
     }
     for (const auto& [key, pod] : world.pods()) {
         if (!pod.node.empty() || pod.terminal()) continue;
-        const bool owns = std::any_of(object.owners.begin(), object.owners.end(),
-                                      [&](const auto& owner) { return model::matches(owner, pod); });
-        if (owns) out.matches.push_back({key, "pending"});
+        if (sched::owned_by(object, pod)) out.matches.push_back({key, "pending"});
     }
 }
 

@@ -44,14 +44,17 @@ std::optional<model::ResourceId> unequal(const ledger::ReservationEntry& entry, 
 
 }  // namespace
 
+bool owned_by(const model::Reservation& reservation, const model::Pod& pod) {
+    const auto identity = model::identity_of(pod);
+    return std::any_of(reservation.owners.begin(), reservation.owners.end(),
+                       [&](const auto& clause) { return model::matches(clause, identity); });
+}
+
 bool suits(const ledger::Ledger& ledger, ledger::ReservationIndex index, const model::Pod& pod,
            const model::ReservationWishes& wishes) {
     const ledger::ReservationEntry& entry = ledger.reservation(index);
     const model::Reservation& object = *entry.object;
-    const auto identity = model::identity_of(pod);
-    const bool owner = std::any_of(object.owners.begin(), object.owners.end(),
-                                   [&](const auto& clause) { return model::matches(clause, identity); });
-    if (!owner || claimed_by_another(object, pod) || untolerated(object, pod, wishes)) return false;
+    if (!owned_by(object, pod) || claimed_by_another(object, pod) || untolerated(object, pod, wishes)) return false;
     if (unequal(entry, pod, wishes)) return false;
     return !wishes.affinity || affinity_matches(*wishes.affinity, object, ledger.node(entry.row));
 }

@@ -30,6 +30,8 @@ struct FitOptions {
     std::vector<std::string> ignored_groups;
 };
 std::shared_ptr<const Filter> fit_filter(FitOptions options = {});
+// Whether it is such a filter and does not look at the resource.
+bool ignores(const Filter& fit, model::ResourceId id);
 std::shared_ptr<const Filter> volume_claims();
 std::shared_ptr<const Filter> volume_restrictions();
 std::shared_ptr<const Filter> volume_limits();

@@ -55,6 +55,8 @@ public:
         return options_.ignored.empty() && options_.ignored_groups.empty() ? RowTerm::Fit : RowTerm::None;
     }
 
+    bool ignores(model::ResourceId id) const { return is_ignored(options_, id); }
+
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
         const std::vector<Want> wants = wants_of(*ask.spec, ledger, options_);
         Refusals refusals{strikes, {}};
@@ -137,6 +139,11 @@ public:
 
 std::shared_ptr<const Filter> fit_filter(FitOptions options) {
     return std::make_shared<FitFilter>(std::move(options));
+}
+
+bool ignores(const Filter& fit, model::ResourceId id) {
+    const auto* filter = dynamic_cast<const FitFilter*>(&fit);
+    return filter != nullptr && filter->ignores(id);
 }
 
 std::shared_ptr<const Scorer> least_allocated() {
