@@ -8,12 +8,14 @@
 #include <optional>
 
 #include "api/call.h"
+#include "api/pki.h"
 #include "app/controllers_run.h"
 #include "app/local_link.h"
 #include "app/reservations_run.h"
 #include "app/scheduler_run.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/mentions.h"
 #include "cli/config_file.h"
 #include "cli/dump.h"
 #include "control/simulated.h"
@@ -88,14 +90,8 @@ Status create_once(Server& server, Convoy& convoy, const Json& object) {
     std::string ns(base::find_string(object, {"metadata", "namespace"}));
     if (kind->namespaced && ns.empty()) ns = "default";
     const std::string name(base::find_string(object, {"metadata", "name"}));
-    const std::string path = collection_of(*kind, ns);
     const store::Key key{api::store_kind(kind->group, kind->plural), ns, name};
-    if (server.store().head(key)) return {};
-    convoy.send({"POST", path, base::to_text(object)});
-    const Json* status = base::find(object, {"status"});
-    if (!status || !kind->has_status()) return {};
-    const Json patch(JsonObject{{"status", *status}});
-    convoy.send({"PATCH", path + "/" + name + "/status", base::to_text(patch), "application/merge-patch+json"});
+    if (!server.store().head(key)) convoy.send({"POST", collection_of(*kind, ns), base::to_text(object)});
     return {};
 }
 
@@ -108,8 +104,7 @@ int turn_of(const Json& object) {
 }
 
 // Nodes of a file are simulated ones.
-Status create_from(const std::string& file, Server& server, link::Server& door) {
-    auto objects = TRY(cli::read_object_file(file));
+Status create_all(std::vector<Json> objects, Server& server, link::Server& door) {
     std::stable_sort(objects.begin(), objects.end(),
                      [](const Json& a, const Json& b) { return turn_of(a) < turn_of(b); });
     Convoy convoy(door);
@@ -122,6 +117,37 @@ Status create_from(const std::string& file, Server& server, link::Server& door) 
     }
     return convoy.arrive();
 }
+
+// Which texts were brought: what has been deleted since then stays so.
+class Imports {
+public:
+    Imports(const std::vector<Json>& objects, Server& server) : server_(server) {
+        std::string text;
+        for (const auto& object : objects) text += base::to_text(object);
+        mark_ = api::sha256_hex(text);
+    }
+    bool known() const {
+        const auto record = server_.store().head({"configmaps", "kube-system", std::string(kName)});
+        return record != nullptr && base::mentions(*record->bytes, mark_);
+    }
+    Status remember(const std::string& file, link::Server& door) const {
+        const Json mark(JsonObject{{"data", JsonObject{{mark_, file}}}});
+        Convoy convoy(door);
+        TRY(create_once(server_, convoy,
+                        JsonObject{{"apiVersion", "v1"},
+                                   {"kind", "ConfigMap"},
+                                   {"metadata", JsonObject{{"name", kName}, {"namespace", "kube-system"}}}}));
+        convoy.send({"PATCH", fmt::format("/api/v1/namespaces/kube-system/configmaps/{}", kName), base::to_text(mark),
+                     "application/merge-patch+json"});
+        return convoy.arrive();
+    }
+
+private:
+    static constexpr std::string_view kName = "berth-imports";
+
+    Server& server_;
+    std::string mark_;
+};
 
 Result<control::SimulatedNode> node_template(const UpOptions& options) {
     control::SimulatedNode node;
@@ -137,22 +163,40 @@ Result<control::SimulatedNode> node_template(const UpOptions& options) {
     return node;
 }
 
-Status create_nodes(Server& server, const UpOptions& options) {
-    const auto door = local_link(server, {"berth:up", {std::string(api::kMasters), std::string(api::kImporters)}});
-    for (const auto* file : {&options.import_file, &options.nodes_file}) {
-        if (file->empty()) continue;
-        if (auto made = create_from(*file, server, *door); !made) {
-            return base::bad_request(fmt::format("{}: {}", *file, made.error().message));
-        }
+// From --nodes-file, or as many as --nodes says.
+Status create_nodes(Server& server, const UpOptions& options, link::Server& door) {
+    if (!options.nodes_file.empty()) {
+        auto made = create_all(TRY(cli::read_object_file(options.nodes_file)), server, door);
+        if (!made) return base::bad_request(fmt::format("{}: {}", options.nodes_file, made.error().message));
+        return {};
     }
-    if (!options.nodes_file.empty()) return {};
     control::SimulatedNode node = TRY(node_template(options));
-    Convoy convoy(*door);
+    Convoy convoy(door);
     for (int i = 0; i < options.nodes; ++i) {
         node.name = fmt::format("node-{}", i);
         TRY(create_once(server, convoy, control::simulated_node(node, server.desk().clock.wall())));
     }
     return convoy.arrive();
+}
+
+// The nodes of an import come before those of the flags, and what is on nodes after all of them.
+Status create_first_objects(Server& server, const UpOptions& options) {
+    const auto door = local_link(server, {"berth:up", {std::string(api::kMasters), std::string(api::kImporters)}});
+    if (options.import_file.empty()) return create_nodes(server, options, *door);
+    auto objects = TRY(cli::read_object_file(options.import_file));
+    const Imports imports(objects, server);
+    if (imports.known()) return create_nodes(server, options, *door);
+    const auto create = [&](auto begin, auto end) -> Status {
+        auto made = create_all({begin, end}, server, *door);
+        if (!made) return base::bad_request(fmt::format("{}: {}", options.import_file, made.error().message));
+        return {};
+    };
+    const auto others =
+        std::stable_partition(objects.begin(), objects.end(), [](const Json& object) { return turn_of(object) == 0; });
+    TRY(create(objects.begin(), others));
+    TRY(create_nodes(server, options, *door));
+    TRY(create(others, objects.end()));
+    return imports.remember(options.import_file, *door);
 }
 
 // "--controllers=-job" leaves one out.
@@ -194,7 +238,8 @@ ControllersRun::Reconcilers reconcilers(Server& server, const UpOptions& options
 
 // From the file, or the default profile under the names that manifests use.
 Result<sched::Configuration> scheduler_configuration(const UpOptions& options) {
-    if (!options.scheduler_config.empty()) return cli::read_configuration_file(options.scheduler_config);
+    const auto& file = options.server.scheduler_config;
+    if (!file.empty()) return cli::read_configuration_file(file);
     sched::Configuration config;
     for (const auto* name : {"berth", "default-scheduler", "koord-scheduler"}) {
         config.profiles.emplace(name, sched::default_profile());
@@ -205,7 +250,7 @@ Result<sched::Configuration> scheduler_configuration(const UpOptions& options) {
 }  // namespace
 
 Result<std::vector<std::unique_ptr<Component>>> start_components(Server& server, const UpOptions& options) {
-    if (!server.store().failure()) TRY(create_nodes(server, options));
+    if (!server.store().failure()) TRY(create_first_objects(server, options));
     std::vector<std::unique_ptr<Component>> out;
     const base::Clock& clock = server.desk().clock;
     if (!options.no_scheduler) {

@@ -19,7 +19,6 @@ struct UpOptions {
     std::string nodes_file;
     std::string import_file;
     bool no_scheduler = false;
-    std::string scheduler_config;
     std::vector<std::string> controllers;
     base::Duration reservation_gc = std::chrono::hours(24);
 };

@@ -13,6 +13,9 @@ void add_server_flags(cli::CommandLine& line, ServerOptions& options) {
     line.flag("--in-memory", options.in_memory, "keep objects in memory only");
     line.flag("--plain-http", options.plain_http, "no TLS; loopback addresses only");
     line.option("--io-threads", options.threads, "threads that serve connections").show_default().within(1, 64);
+    line.option("--scheduler-config", options.scheduler_config,
+                "a KubeSchedulerConfiguration (YAML or JSON): the profiles of up, in place of the default ones; and "
+                "resources that it ignores are not looked at when a pod is bound");
     line.logs();
 }
 

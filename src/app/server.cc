@@ -13,6 +13,7 @@
 #include "app/health.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "cli/config_file.h"
 #include "store/sqlite_log.h"
 
 #pragma weak mallctl
@@ -70,7 +71,11 @@ Status Server::open_store(const ServerOptions& options) {
     }
     // E.g. on a full disk: what is there is served.
     if (const auto failure = store_->failure()) base::log_error("Every write is refused", {{"error", *failure}});
-    guard_ = std::make_unique<BindGuard>(*store_);
+    BindRules rules;
+    if (!options.scheduler_config.empty()) {
+        rules = BindRules(TRY(cli::read_configuration_file(options.scheduler_config)).profiles);
+    }
+    guard_ = std::make_unique<BindGuard>(*store_, std::move(rules));
     store_->set_guard(guard_.get());
     return {};
 }

@@ -17,6 +17,7 @@ struct ServerOptions {
     bool in_memory = false;
     bool plain_http = false;  // loopback only; tokens instead of certificates
     int threads = 2;
+    std::string scheduler_config = {};  // a file; what it ignores is not judged
 };
 
 // The API server with its store, as one part of a process. Start, use, destroy.

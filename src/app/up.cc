@@ -18,8 +18,6 @@ void add_up_flags(cli::CommandLine& line, UpOptions& options) {
     line.option("--node-labels", options.node_labels, "key=value, may be repeated").separated_by(',');
     line.option("--nodes-file", options.nodes_file, "Node objects (YAML or JSON) in place of --nodes");
     line.option("--import", options.import_file, "objects (YAML or JSON) to begin with");
-    line.option("--scheduler-config", options.scheduler_config,
-                "a KubeSchedulerConfiguration (YAML or JSON), in place of the default profiles");
     line.flag("--no-scheduler", options.no_scheduler, "leave scheduling to another one");
     line.duration("--reservation-gc", options.reservation_gc, "how long final reservations are kept");
     line.option("--controllers", options.controllers, "-NAME leaves a controller out; * is all of them")
