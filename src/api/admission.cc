@@ -21,9 +21,12 @@ Status check_object_metadata(Entry& entry) {
 
 // The order matters: what adds comes before what checks.
 constexpr std::array kSteps{
-    &guard_allocations,  &settle_namespace, &settle_pod,           &settle_priority,   &settle_template_priority,
-    &settle_reservation, &settle_service,   &settle_claim,         &settle_job,        &check_object_metadata,
-    &check_rules,        &check_pod,        &check_priority_class, &check_reservation, &check_node,
+    &guard_node,         &guard_allocations,     &settle_namespace,
+    &settle_pod,         &settle_priority,       &settle_template_priority,
+    &settle_reservation, &settle_service,        &settle_claim,
+    &settle_job,         &check_object_metadata, &check_rules,
+    &check_pod,          &check_priority_class,  &check_reservation,
+    &check_node,
 };
 
 }  // namespace

@@ -15,6 +15,8 @@ Error forbidden_entry(const Entry& entry, std::string_view why);
 
 // What was allocated is the scheduler's to say: a reservation's status, and the annotations that link a pod to it.
 Status guard_allocations(Entry& entry);
+// What Kubernetes calls NodeRestriction: a node does not change what brings pods to it.
+Status guard_node(Entry& entry);
 Status settle_namespace(Entry& entry);
 // Service account, tolerations of a node that fails, the first status.
 Status settle_pod(Entry& entry);

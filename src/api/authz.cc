@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include "api/call.h"
+#include "api/node_rules.h"
 #include "api/status.h"
 
 namespace berth::api {
@@ -19,7 +21,6 @@ struct Rule {
     std::string_view verbs;
     std::string_view group;
     std::string_view resources;
-    std::string_view ns = kAny;
 };
 
 constexpr std::array kRules{
@@ -33,18 +34,24 @@ constexpr std::array kRules{
     Rule{kSchedulers, kWrite, "", "events"},
     Rule{kSchedulers, kWrite, "events.k8s.io", "events"},
     Rule{kControllers, "get list watch create update patch delete deletecollection", kAny, kAny},
-    Rule{kNodes, kRead, "", "nodes pods services configmaps secrets persistentvolumes persistentvolumeclaims"},
-    Rule{kNodes, kRead, "storage.k8s.io", "csinodes csidrivers volumeattachments"},
-    Rule{kNodes, kRead, "scheduling.koordinator.sh", "reservations"},
-    Rule{kNodes, "create", "", "nodes"},
-    Rule{kNodes, "update patch", "", "nodes nodes/status pods/status"},
-    Rule{kNodes, "delete", "", "pods"},
-    Rule{kNodes, "get create update patch", "coordination.k8s.io", "leases", "kube-node-lease"},
-    Rule{kNodes, kWrite, "", "events"},
-    Rule{kNodes, kWrite, "events.k8s.io", "events"},
     Rule{kAuthenticated, "create", "authorization.k8s.io", "selfsubjectaccessreviews selfsubjectrulesreviews"},
     Rule{kAuthenticated, "create", "authentication.k8s.io", "selfsubjectreviews"},
 };
+
+bool rule_allows(const Rule& rule, const Identity& who, const Attributes& what, std::string_view resource) {
+    return who.in(rule.who) && has_word(rule.verbs, what.verb) && (rule.group == kAny || rule.group == what.group) &&
+           has_word(rule.resources, resource);
+}
+
+bool path_allowed(const Identity& who, const Attributes& what) {
+    const auto path = what.path;
+    if (is_health_path(path) || path == "/version" || path == "/version/") return true;
+    if (!who.in(kAuthenticated) || what.verb != "get") return false;
+    if (path == "/metrics") return who.in(kControllers) || who.in(kSchedulers);
+    return path == "/" || path.starts_with("/api") || path.starts_with("/openapi") || path.starts_with("/swagger");
+}
+
+}  // namespace
 
 bool has_word(std::string_view words, std::string_view word) {
     if (words == kAny) return true;
@@ -68,29 +75,14 @@ std::vector<std::string> split_words(std::string_view words) {
     return out;
 }
 
-// A node writes only its own Node and Lease.
-bool node_owns(const Identity& who, const Attributes& what) {
-    if (what.resource != "nodes" && what.resource != "leases") return true;
-    if (what.verb == "get" || what.verb == "list" || what.verb == "watch" || what.name.empty()) return true;
-    constexpr std::string_view kPrefix = "system:node:";
-    return who.user.starts_with(kPrefix) && what.name == std::string_view(who.user).substr(kPrefix.size());
+Attributes attributes_of(const Call& call) {
+    return {name_of(call.verb),         call.kind->group, call.kind->plural, call.subresource, call.ns, call.name, {},
+            call.options.field_selector};
 }
 
-bool rule_allows(const Rule& rule, const Identity& who, const Attributes& what, std::string_view resource) {
-    return who.in(rule.who) && has_word(rule.verbs, what.verb) && (rule.group == kAny || rule.group == what.group) &&
-           has_word(rule.resources, resource) && (rule.ns == kAny || rule.ns == what.ns) &&
-           (rule.who != kNodes || node_owns(who, what));
+bool allowed(const Identity& who, const Attributes& what, const store::Store& objects) {
+    return allowed(who, what) || node_allows(objects, who, what);
 }
-
-bool path_allowed(const Identity& who, const Attributes& what) {
-    const auto path = what.path;
-    if (is_health_path(path) || path == "/version" || path == "/version/") return true;
-    if (!who.in(kAuthenticated) || what.verb != "get") return false;
-    if (path == "/metrics") return who.in(kControllers) || who.in(kSchedulers);
-    return path == "/" || path.starts_with("/api") || path.starts_with("/openapi") || path.starts_with("/swagger");
-}
-
-}  // namespace
 
 bool is_health_path(std::string_view path) {
     return path.starts_with("/healthz") || path.starts_with("/livez") || path.starts_with("/readyz");
@@ -99,8 +91,7 @@ bool is_health_path(std::string_view path) {
 bool allowed(const Identity& who, const Attributes& what) {
     if (who.in(kMasters)) return true;
     if (!what.path.empty()) return path_allowed(who, what);
-    const std::string resource =
-        what.subresource.empty() ? std::string(what.resource) : fmt::format("{}/{}", what.resource, what.subresource);
+    const std::string resource = with_part(what);
     for (const Rule& rule : kRules) {
         if (rule_allows(rule, who, what, resource)) return true;
     }
@@ -115,6 +106,7 @@ std::vector<RuleRow> rules_of(const Identity& who) {
         if (who.in(rule.who))
             out.push_back({split_words(rule.verbs), {std::string(rule.group)}, split_words(rule.resources), {}});
     }
+    for (auto& row : node_rules_of(who)) out.push_back(std::move(row));
     out.push_back({{"get"},
                    {},
                    {},
@@ -127,8 +119,7 @@ std::string refusal(const Identity& who, const Attributes& what) {
     if (!what.path.empty()) {
         return fmt::format("forbidden: User \"{}\" cannot {} path \"{}\"", who.user, what.verb, what.path);
     }
-    std::string resource(what.resource);
-    if (!what.subresource.empty()) resource += fmt::format("/{}", what.subresource);
+    const std::string resource = with_part(what);
     std::string subject = qualified(what.group, what.resource);
     if (!what.name.empty()) subject += fmt::format(" \"{}\"", what.name);
     const std::string where =

@@ -5,8 +5,11 @@
 #include <vector>
 
 #include "api/identity.h"
+#include "store/store.h"
 
 namespace berth::api {
+
+struct Call;
 
 // What is asked for: a verb on a resource, or on a plain path.
 struct Attributes {
@@ -17,11 +20,18 @@ struct Attributes {
     std::string_view ns = {};
     std::string_view name = {};
     std::string_view path = {};  // set for everything that is not a resource
+    std::string_view field_selector = {};
 };
+Attributes attributes_of(const Call& call);
 
 // The fixed rules: masters may do everything; our components what their work needs; everybody who is known may read
 // discovery documents and ask about himself.
 bool allowed(const Identity& who, const Attributes& what);
+// And a node what node_rules.cc says, which depends on the objects.
+bool allowed(const Identity& who, const Attributes& what, const store::Store& objects);
+
+bool has_word(std::string_view words, std::string_view word);
+std::vector<std::string> split_words(std::string_view words);
 
 // What anybody may ask, by whatever name he reaches us.
 bool is_health_path(std::string_view path);

@@ -72,10 +72,6 @@ bool announces_body(const Request& head) {
     return (!length.empty() && length != "0") || !head.header("transfer-encoding").empty();
 }
 
-Attributes attributes_of(const Call& call) {
-    return {name_of(call.verb), call.kind->group, call.kind->plural, call.subresource, call.ns, call.name};
-}
-
 // What a create calls its object stands in the body.
 std::string name_in_body(const Call& call) {
     const auto document = decode_document(call, call.body);
@@ -242,7 +238,7 @@ void Front::serve_resource(Visit visit, Route route) {
     call.options = std::move(*options);
     call.body.content_type = std::string(visit.request.header("content-type"));
     call.body.bytes = std::move(visit.request.body);
-    if (!allowed(call.who, attributes_of(call))) {
+    if (!allowed(call.who, attributes_of(call), desk_.store)) {
         return visit.refuse(forbidden(refusal(call.who, attributes_of(call))), call.subject());
     }
     serve_kind(std::move(visit), std::move(call));
@@ -290,7 +286,8 @@ void Front::serve_kind(Visit visit, Call call) {
 
 void Front::call(Call call, Done done) {
     if (auto has = check_verb(call); !has) return done(has.error());
-    if (!allowed(call.who, attributes_of(call))) return done(forbidden(refusal(call.who, attributes_of(call))));
+    if (!allowed(call.who, attributes_of(call), desk_.store))
+        return done(forbidden(refusal(call.who, attributes_of(call))));
     perform(desk_, std::make_shared<const Call>(std::move(call)), std::move(done));
 }
 

@@ -26,6 +26,13 @@ struct Identity {
     bool in(std::string_view group) const { return std::find(groups.begin(), groups.end(), group) != groups.end(); }
 };
 
+// The node that an identity speaks for; empty when it is none, or may do everything anyway.
+inline std::string_view node_of(const Identity& who) {
+    constexpr std::string_view kPrefix = "system:node:";
+    if (!who.user.starts_with(kPrefix) || !who.in(kNodes) || who.in(kMasters)) return {};
+    return std::string_view(who.user).substr(kPrefix.size());
+}
+
 // Components inside the process.
 inline Identity scheduler_identity() {
     return {"system:kube-scheduler", {std::string(kSchedulers), std::string(kAuthenticated)}};

@@ -20,7 +20,7 @@ Json user_info(const Identity& who) {
     return out;
 }
 
-Json access(const Identity& who, const Json& spec) {
+Json access(const Desk& desk, const Identity& who, const Json& spec) {
     Attributes what;
     if (const Json* path = base::find(spec, {"nonResourceAttributes"})) {
         what.verb = model::string_at(*path, ".verb");
@@ -32,9 +32,9 @@ Json access(const Identity& who, const Json& spec) {
         what = {model::string_at(asked, ".verb"),      model::string_at(asked, ".group"),
                 model::string_at(asked, ".resource"),  model::string_at(asked, ".subresource"),
                 model::string_at(asked, ".namespace"), model::string_at(asked, ".name")};
-        return JsonObject{{"allowed", allowed(who, what)}};
+        what.field_selector = model::string_at(asked, ".fieldSelector.rawSelector");
     }
-    return JsonObject{{"allowed", allowed(who, what)}};
+    return JsonObject{{"allowed", allowed(who, what, desk.store)}};
 }
 
 Json rules(const Identity& who) {
@@ -50,8 +50,9 @@ Json rules(const Identity& who) {
         rule["resources"] = words(row.resources);
         resources.emplace_back(std::move(rule));
     }
-    return JsonObject{
-        {"resourceRules", std::move(resources)}, {"nonResourceRules", std::move(paths)}, {"incomplete", false}};
+    return JsonObject{{"resourceRules", std::move(resources)},
+                      {"nonResourceRules", std::move(paths)},
+                      {"incomplete", !node_of(who).empty()}};
 }
 
 Json token_status(const Desk& desk, const Json& spec) {
@@ -73,8 +74,8 @@ Json status_of(const Desk& desk, const Call& call, const Json& spec) {
     if (kind == "SelfSubjectReview") return JsonObject{{"userInfo", user_info(call.who)}};
     if (kind == "SelfSubjectRulesReview") return rules(call.who);
     if (kind == "TokenReview") return token_status(desk, spec);
-    if (kind == "SelfSubjectAccessReview") return access(call.who, spec);
-    return access(subject_in(spec), spec);
+    if (kind == "SelfSubjectAccessReview") return access(desk, call.who, spec);
+    return access(desk, subject_in(spec), spec);
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "api/authz.h"
+#include "api/node_rules.h"
 #include "api/wire.h"
 
 namespace berth::api {
@@ -84,6 +86,9 @@ void attempt(std::shared_ptr<Attempt> state) {
     const Call& call = *state->call;
     const bool creates = call.verb == Verb::Create && call.subresource.empty();
     const auto head = creates ? nullptr : desk.store.head(call.key());
+    if (!node_may_write(call.who, attributes_of(call), head)) {
+        return state->done(forbidden(refusal(call.who, attributes_of(call))));
+    }
     auto composed = compose_in_scope(*state, head);
     if (!composed) return state->done(std::move(composed).error());
     auto draft = std::make_shared<Draft>(std::move(*composed));

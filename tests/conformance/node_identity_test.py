@@ -1,0 +1,78 @@
+"""What kubectl may do with the credentials of a node, in a `berth up` whose simulated nodes go on working.
+
+node_identity_test.py BERTH BUILD_DIR
+"""
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "live"))
+from cluster import Cluster  # noqa: E402
+
+MANIFESTS = """
+apiVersion: v1
+kind: Secret
+metadata: {name: %(name)s-secret}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: %(name)s}
+spec:
+  nodeSelector: {kubernetes.io/hostname: %(node)s}
+  containers: [{name: main, image: i, envFrom: [{secretRef: {name: %(name)s-secret}}]}]
+"""
+RUNNING = '{"status":{"message":"seen by its node"}}'
+
+with tempfile.TemporaryDirectory(prefix="berth-node-") as place:
+    os.makedirs(place + "/pki", mode=0o700)
+    with open(place + "/pki/tokens", "w", opener=lambda path, how: os.open(path, how, 0o600)) as rows:
+        rows.write(hashlib.sha256(b"of node-0").hexdigest() + " system:node:node-0 system:nodes\n")
+    with Cluster(sys.argv[1], sys.argv[2], "--nodes", "2", "--in-memory", directory=place) as cluster:
+        for name, node in ("mine", "node-0"), ("theirs", "node-1"):
+            cluster.apply(MANIFESTS % {"name": name, "node": node})
+            cluster.wait("pod/" + name, "jsonpath={.status.phase}=Running")
+
+        url = cluster.run("config", "view", "-o", "jsonpath={.clusters[0].cluster.server}")
+
+        def as_node(*words, stdin=None):
+            done = subprocess.run(
+                [cluster.kubectl, "--kubeconfig", "/dev/null", "--server", url, "--certificate-authority",
+                 place + "/pki/ca.crt", "--token", "of node-0", *words],
+                input=stdin, capture_output=True, text=True, timeout=60, env=cluster.env)
+            return done.returncode == 0, done.stdout + done.stderr
+
+        def may(*words, stdin=None):
+            done, said = as_node(*words, stdin=stdin)
+            if not done:
+                sys.exit(f"a node may not {' '.join(words)}: {said}")
+            return said
+
+        def may_not(*words, stdin=None):
+            done, said = as_node(*words, stdin=stdin)
+            if done or "Forbidden" not in said:
+                sys.exit(f"a node may {' '.join(words)}: {said}")
+
+        may("get", "node", "node-0")
+        listed = json.loads(may("get", "pods", "-A", "--field-selector", "spec.nodeName=node-0", "-o", "json"))
+        assert [pod["metadata"]["name"] for pod in listed["items"]] == ["mine"], listed
+        may("get", "pod", "mine")
+        may("get", "secret", "mine-secret")
+        may("patch", "pod", "mine", "--subresource=status", "--type=merge", "-p", RUNNING)
+        may("label", "node", "node-0", "example.com/disk=fast")
+        for refused in (
+                ["get", "secrets", "-A"], ["get", "secrets"], ["get", "secret", "theirs-secret"], ["get", "nodes"],
+                ["get", "pods", "-A"], ["get", "pod", "theirs"], ["delete", "pod", "theirs", "--force"],
+                ["patch", "pod", "theirs", "--subresource=status", "--type=merge", "-p", RUNNING],
+                ["label", "node", "node-1", "a=b"], ["label", "node", "node-0", "node-role.kubernetes.io/control-plane="],
+                ["taint", "node", "node-0", "a=b:NoSchedule"],
+                ["annotate", "node", "node-0", 'node.koordinator.sh/reservation={"resources":{"cpu":"1"}}'],
+                ["delete", "node", "node-0"], ["create", "namespace", "x"]):
+            may_not(*refused)
+        may_not("create", "-f", "-", stdin="apiVersion: v1\nkind: Node\nmetadata: {name: node-7}\n")
+        may("delete", "pod", "mine", "--wait=false")
+        cluster.wait("pod/mine", "delete")
+        cluster.run("get", "pod", "theirs")
+print("node identity: passed")
