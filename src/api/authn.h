@@ -1,11 +1,11 @@
 #pragma once
 
-#include <array>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "api/credentials.h"
 #include "api/http.h"
 #include "api/identity.h"
 
@@ -14,19 +14,14 @@ namespace berth::api {
 // Says who sent a request: a client certificate (CN, O) or a bearer token.
 class Authenticator {
 public:
-    // Rows "SHA256-HEX USER GROUP,GROUP", one a line; '#' begins a comment.
-    static Result<Authenticator> from_token_rows(std::string_view rows);
+    // Without credentials no token is known, and every certificate of our CA counts.
+    explicit Authenticator(std::shared_ptr<Credentials> credentials = {}) : credentials_(std::move(credentials)) {}
 
     // The identity; anonymous when no credential was shown; nothing when one was shown and is wrong.
     std::optional<Identity> identify(const Request& request) const;
-    std::optional<Identity> identify_token(std::string_view token) const;
 
 private:
-    struct Row {
-        std::array<unsigned char, 32> hash;
-        Identity identity;
-    };
-    std::vector<Row> rows_;
+    std::shared_ptr<Credentials> credentials_;
 };
 
 Identity anonymous();

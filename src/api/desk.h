@@ -39,6 +39,8 @@ public:
     std::function<std::optional<Identity>(std::string_view)> identify_token = [](std::string_view) {
         return std::optional<Identity>{};
     };
+    // Whether what somebody was known by still counts.
+    std::function<bool(const Identity&)> still_welcome = [](const Identity&) { return true; };
 
     std::shared_ptr<const model::Kinds> kinds() const;
     void publish(std::shared_ptr<const model::Kinds> kinds);

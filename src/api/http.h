@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 
 // HTTP/1.1 over TLS or plain TCP, and nothing about Kubernetes. Boost.Beast stays behind this header.
@@ -19,6 +20,9 @@ namespace berth::api {
 struct PeerCertificate {
     std::string common_name;
     std::vector<std::string> organizations;
+    std::string serial = {};  // in hex, as openssl prints it
+    base::Time not_before = {};
+    base::Time not_after = {};
 };
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;

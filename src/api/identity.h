@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,12 +17,18 @@ inline constexpr std::string_view kNodes = "system:nodes";
 inline constexpr std::string_view kAuthenticated = "system:authenticated";
 inline constexpr std::string_view kUnauthenticated = "system:unauthenticated";
 
+struct PeerCertificate;
+
 // Who asks.
 struct Identity {
     std::string user;
     std::vector<std::string> groups;
     std::string uid = {};                                        // of who is impersonated with one
     std::map<std::string, std::vector<std::string>> extra = {};  // the same
+    // What he was known by: one of them, or nothing for a component in the process.
+    std::shared_ptr<const PeerCertificate> certificate = {};
+    std::string token_hash = {};
+    std::shared_ptr<const Identity> by = {};  // who acts as him
 
     bool in(std::string_view group) const { return std::find(groups.begin(), groups.end(), group) != groups.end(); }
 };

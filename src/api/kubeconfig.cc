@@ -14,7 +14,7 @@ std::string kubeconfig_text(const std::string& server_url, const std::string& ca
     out += fmt::format(
         "contexts:\n- name: berth\n  context:\n    cluster: berth\n    user: {}\nusers:\n- name: {}\n  user:\n",
         user.name, user.name);
-    if (!tls) return out + fmt::format("    token: {}\n", token);
+    if (!tls || user.certificate_pem.empty()) return out + fmt::format("    token: {}\n", token);
     out += fmt::format("    client-certificate-data: {}\n", base64_encode(user.certificate_pem));
     out += fmt::format("    client-key-data: {}\n", base64_encode(user.key_pem));
     return out;

@@ -9,9 +9,13 @@
 #include <openssl/sha.h>
 #include <openssl/x509v3.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <memory>
 
+#include "api/credentials.h"
 #include "api/files.h"
+#include "api/x509.h"
 
 namespace berth::api {
 namespace {
@@ -29,6 +33,10 @@ using Bio = std::unique_ptr<BIO, Freed<BIO_free_all>>;
 using Extension = std::unique_ptr<X509_EXTENSION, Freed<X509_EXTENSION_free>>;
 
 constexpr int kDay = 24 * 3600;
+constexpr int kBackdated = 300;  // for clients whose clocks are late
+constexpr int kClientDays = 365;
+
+constexpr std::string_view kAdmin = "berth-admin";
 
 struct Subject {
     std::string user;
@@ -40,6 +48,7 @@ struct Profile {
     int days;
     std::vector<std::pair<int, std::string>> extensions;  // NID, value in OpenSSL's notation
     long seconds = 0;                                     // beside the days
+    time_t not_before = 0;                                // 0: a little ago
 };
 
 std::string text_of(BIO* bio) {
@@ -111,7 +120,8 @@ Result<KeyPair> issue(const Profile& profile, const KeyPair* issuer) {
     if (!key || !certificate || (issuer != nullptr && (!ca || !ca_key))) return failed;
     X509* signer = ca ? ca.get() : certificate.get();
     X509_set_version(certificate.get(), 2);
-    X509_gmtime_adj(X509_getm_notBefore(certificate.get()), -300);
+    const time_t begins = profile.not_before != 0 ? profile.not_before : time(nullptr) - kBackdated;
+    ASN1_TIME_set(X509_getm_notBefore(certificate.get()), begins);
     X509_time_adj_ex(X509_getm_notAfter(certificate.get()), profile.days, profile.seconds, nullptr);
     if (!set_serial(certificate.get()) || !set_subject(certificate.get(), profile.subject) ||
         X509_set_issuer_name(certificate.get(), X509_get_subject_name(signer)) != 1 ||
@@ -148,9 +158,9 @@ Profile server_profile(const std::vector<std::string>& hosts) {
              {NID_subject_alt_name, names}}};
 }
 
-Profile client_profile(const std::string& user, const std::vector<std::string>& groups) {
-    return {{user, groups},
-            365,
+Profile client_profile(const Subject& subject, int days = kClientDays) {
+    return {subject,
+            days,
             {{NID_basic_constraints, "critical,CA:FALSE"},
              {NID_key_usage, "critical,digitalSignature"},
              {NID_ext_key_usage, "clientAuth"},
@@ -179,6 +189,15 @@ bool still_good(const KeyPair& pair, const KeyPair& ca, const std::vector<std::s
     return signed_by(certificate.get(), ca);
 }
 
+Result<KeyPair> read_pair(const std::string& base) {
+    return KeyPair{TRY(read_file(base + ".crt")), TRY(read_file(base + ".key"))};
+}
+
+Status write_pair(const std::string& base, const KeyPair& pair) {
+    TRY(write_private_file(base + ".key", pair.key_pem));
+    return write_private_file(base + ".crt", pair.certificate_pem);
+}
+
 // The pair NAME.crt, NAME.key of the directory, issued anew unless it can be used.
 Result<KeyPair> load_or_issue(const std::string& directory, const std::string& name, const Profile& profile,
                               const KeyPair* ca, const std::vector<std::string>& hosts) {
@@ -194,47 +213,115 @@ Result<KeyPair> load_or_issue(const std::string& directory, const std::string& n
         }
     }
     KeyPair made = TRY(issue(profile, ca));
-    if (auto written = write_private_file(base + ".key", made.key_pem); !written) return written.error();
-    if (auto written = write_private_file(base + ".crt", made.certificate_pem); !written) return written.error();
+    TRY(write_pair(base, made));
     return made;
 }
 
-// The admin's token, and the rows of hashes the server compares with.
-Status load_or_make_tokens(const std::string& directory, Pki& pki) {
-    const std::string token_path = directory + "/admin.token", rows_path = directory + "/tokens";
-    auto token = read_file(token_path);
-    auto rows = read_file(rows_path);
-    pki.admin_token = token.value_or("");
-    pki.tokens = rows.value_or("");
+// What begins when all of the user's that were revoked are over.
+time_t begin_behind(const std::vector<Revocation>& revocations, const std::string& user) {
+    time_t out = time(nullptr) - kBackdated;
+    for (const auto& it : revocations) {
+        if (it.of_user && it.what == user) out = std::max<time_t>(out, it.at.nanos / 1'000'000'000);
+    }
+    return out;
+}
+
+Result<KeyPair> issue_for(const std::string& directory, const KeyPair& ca, const Subject& subject, int days) {
+    Profile profile = client_profile(subject, days);
+    profile.not_before = begin_behind(TRY(read_revocations(directory)), subject.user);
+    return issue(profile, &ca);
+}
+
+// One of our own clients; anew also when it was revoked.
+Result<KeyPair> own_client(const std::string& directory, const std::string& name, const KeyPair& ca,
+                           const Subject& subject) {
+    const auto revocations = TRY(read_revocations(directory));
+    const auto there = read_file(directory + "/" + name + ".crt");
+    if (there) {
+        const Certificate certificate = parse_certificate(*there);
+        if (certificate && revoked(revocations, read_certificate(certificate.get()))) {
+            return TRY(renew_client(directory, name)).now;
+        }
+    }
+    return load_or_issue(directory, name, client_profile(subject), &ca, {});
+}
+
+// Rows that an earlier version wrote for an admin.token, and did not take back when that file was removed.
+bool of_admin_token(const TokenRow& row) {
+    const bool unnamed = !row.created && row.user == kAdmin && row.groups == std::vector<std::string>{"system:masters"};
+    return row.file == kAdminToken || unnamed;
+}
+
+// The admin's token, and its row among those that the server compares with: it follows the file.
+Status load_or_make_admin_token(const std::string& directory, Pki& pki) {
+    const std::string path = fmt::format("{}/{}", directory, kAdminToken);
+    pki.admin_token = read_token(path).value_or("");
     if (pki.admin_token.empty()) {
         pki.admin_token = random_token();
-        if (auto written = write_private_file(token_path, pki.admin_token); !written) return written;
+        TRY(write_private_file(path, pki.admin_token));
     }
+    auto rows = TRY(read_token_rows(directory));
     const std::string hash = sha256_hex(pki.admin_token);
-    if (pki.tokens.find(hash) == std::string::npos) {
-        pki.tokens += fmt::format("{} berth-admin system:masters\n", hash);
-        return write_private_file(rows_path, pki.tokens);
-    }
-    return {};
+    const auto same = std::find_if(rows.begin(), rows.end(), [&](const TokenRow& row) { return row.hash == hash; });
+    TokenRow own{hash, std::string(kAdmin),     {"system:masters"}, base::system_clock().wall(),
+                 {},   std::string(kAdminToken)};
+    if (same != rows.end() && same->created) own.created = same->created;
+    std::erase_if(rows, [&](const TokenRow& row) { return row.hash == hash || of_admin_token(row); });
+    rows.push_back(std::move(own));
+    return write_token_rows(directory, rows);
 }
 
 }  // namespace
 
 Result<Pki> open_pki(const std::string& directory, const std::vector<std::string>& hosts) {
-    if (auto made = make_private_directory(directory); !made) return made.error();
+    TRY(make_private_directory(directory));
+    const DirectoryLock lock = TRY(DirectoryLock::take(directory));
     Pki pki;
     const KeyPair ca = TRY(load_or_issue(directory, "ca", ca_profile(), nullptr, {}));
     pki.ca_pem = ca.certificate_pem;
     pki.server = TRY(load_or_issue(directory, "server", server_profile(hosts), &ca, hosts));
-    pki.admin = TRY(load_or_issue(directory, "admin", client_profile("berth-admin", {"system:masters"}), &ca, {}));
-    pki.scheduler =
-        TRY(load_or_issue(directory, "scheduler", client_profile("berth-scheduler", {"berth:schedulers"}), &ca, {}));
-    if (auto tokens = load_or_make_tokens(directory, pki); !tokens) return tokens.error();
+    pki.admin = TRY(own_client(directory, "admin", ca, {std::string(kAdmin), {"system:masters"}}));
+    pki.scheduler = TRY(own_client(directory, "scheduler", ca, {"berth-scheduler", {"berth:schedulers"}}));
+    TRY(load_or_make_admin_token(directory, pki));
     return pki;
 }
 
-Result<KeyPair> issue_client(const KeyPair& ca, const std::string& user, const std::vector<std::string>& groups) {
-    return issue(client_profile(user, groups), &ca);
+Result<KeyPair> issue_client(const std::string& directory, const std::string& user,
+                             const std::vector<std::string>& groups, int days) {
+    const KeyPair ca = TRY(read_pair(directory + "/ca"));
+    const KeyPair made = TRY(issue_for(directory, ca, {user, groups}, days));
+    const auto says = read_certificate(parse_certificate(made.certificate_pem).get());
+    TRY(make_private_directory(directory + "/issued"));
+    TRY(write_private_file(fmt::format("{}/issued/{}.crt", directory, says.serial), made.certificate_pem));
+    return made;
+}
+
+Result<std::vector<Issued>> client_certificates(const std::string& directory) {
+    std::vector<std::string> files{"admin.crt", "scheduler.crt"};
+    std::error_code none;
+    for (const auto& entry : std::filesystem::directory_iterator(directory + "/issued", none)) {
+        if (entry.path().extension() == ".crt") files.push_back("issued/" + entry.path().filename().string());
+    }
+    std::sort(files.begin() + 2, files.end());
+    std::vector<Issued> out;
+    for (auto& file : files) {
+        const auto pem = read_file(directory + "/" + file);
+        const Certificate certificate = pem ? parse_certificate(*pem) : nullptr;
+        if (certificate) out.push_back({std::move(file), read_certificate(certificate.get())});
+    }
+    return out;
+}
+
+Result<Renewed> renew_client(const std::string& directory, const std::string& name) {
+    const std::string base = directory + "/" + name;
+    Renewed out{TRY(read_pair(base)), {}};
+    const Certificate old = parse_certificate(out.before.certificate_pem);
+    if (!old) return base::internal(fmt::format("{}.crt cannot be read", base));
+    const auto says = read_certificate(old.get());
+    const KeyPair ca = TRY(read_pair(directory + "/ca"));
+    out.now = TRY(issue_for(directory, ca, {says.common_name, says.organizations}, kClientDays));
+    TRY(write_pair(base, out.now));
+    return out;
 }
 
 Result<ServingCertificate> issue_serving(const std::string& name, const std::vector<std::string>& hosts,

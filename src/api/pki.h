@@ -20,15 +20,30 @@ struct Pki {
     KeyPair admin;
     KeyPair scheduler;
     std::string admin_token;
-    std::string tokens;  // the rows of the token file, see authn.h
 };
 
 // What D/pki holds, made where it is missing. The server's certificate is issued again when it does not name one of the
 // hosts or ends within a month; the CA stays, so that kubeconfigs stay valid.
 Result<Pki> open_pki(const std::string& directory, const std::vector<std::string>& hosts);
 
-// A client certificate: CN = user, O = groups.
-Result<KeyPair> issue_client(const KeyPair& ca, const std::string& user, const std::vector<std::string>& groups);
+// A client certificate of the directory's authority, CN = user, O = groups, good for `days`. Its copy without the key
+// stays in D/pki/issued; it is valid from behind every revocation of the user.
+Result<KeyPair> issue_client(const std::string& directory, const std::string& user,
+                             const std::vector<std::string>& groups, int days);
+
+// The client certificates that the directory knows of: its own and those that were issued.
+struct Issued {
+    std::string file;  // "admin.crt", "issued/SERIAL.crt"
+    PeerCertificate says;
+};
+Result<std::vector<Issued>> client_certificates(const std::string& directory);
+
+// The pair NAME.crt, NAME.key made anew for the same subject, and what it was before.
+struct Renewed {
+    KeyPair before;
+    KeyPair now;
+};
+Result<Renewed> renew_client(const std::string& directory, const std::string& name);
 
 // A server's certificate with an authority of its own, both in memory only.
 struct ServingCertificate {

@@ -37,18 +37,18 @@ public:
           kind_(*call.kind),
           form_(form),
           filter_(std::move(filter)),
-          user_(call.who.user),
+          who_(call.who),
           bookmarks_(call.options.bookmarks) {
         const int64_t seconds = call.options.timeout_seconds.value_or(0);
         const int64_t lasts = seconds > 0 ? seconds : 1800 + static_cast<int64_t>(desk.dice.below(1800));
         ends_ = desk.clock.now() + std::chrono::seconds(lasts);
-        last_bookmark_ = desk.clock.now();
+        last_bookmark_ = last_asked_ = desk.clock.now();
     }
 
     ~WatchSource() override {
         watch_.reset();
         const std::lock_guard lock(room_.mutex);
-        const auto found = room_.per_user.find(user_);
+        const auto found = room_.per_user.find(who_.user);
         if (--found->second == 0) room_.per_user.erase(found);
     }
 
@@ -75,6 +75,13 @@ public:
         if (failure_) return fail(out);
         if (initial_) return pull_initial(out);
         const auto now = desk_.clock.now();
+        if (now - last_asked_ >= std::chrono::seconds(1)) {
+            last_asked_ = now;
+            if (!desk_.still_welcome(who_)) {
+                failure_ = Error{Reason::Unauthorized, "Unauthorized"};
+                return fail(out);
+            }
+        }
         if (stopped_ || now >= ends_) {
             bookmark(out);
             return State::Ended;
@@ -200,10 +207,11 @@ private:
     const model::Kind& kind_;
     const Form form_;
     const Filter filter_;
-    const std::string user_;
+    const Identity who_;
     const bool bookmarks_;
     base::Instant ends_;
     base::Instant last_bookmark_;
+    base::Instant last_asked_;  // whether who watches still may
     std::optional<store::Listing> initial_;
     std::optional<Error> failure_;
     std::atomic<bool> ready_{true};

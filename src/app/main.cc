@@ -29,6 +29,8 @@ constexpr std::array kCommands{
     Command{"reserve", "make reservations from flags, also one per node", berth::cli::reserve},
     Command{"migrate", "move a pod through a reservation", berth::cli::migrate},
     Command{"store", "back up, restore or check a data directory", app::store},
+    Command{"token", "list, create, revoke or rotate bearer tokens of a data directory", app::token},
+    Command{"certificate", "list, issue or revoke client certificates of a data directory", app::certificate},
     Command{"version", "print the version", app::version},
 };
 

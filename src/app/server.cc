@@ -88,10 +88,11 @@ Status Server::open_door(const ServerOptions& options) {
     }
     const auto hosts = certificate_hosts(address.host);
     const api::Pki pki = TRY(api::open_pki(options.data_dir + "/pki", hosts));
-    auto authenticator = TRY(api::Authenticator::from_token_rows(pki.tokens));
+    auto credentials = TRY(api::Credentials::open(options.data_dir + "/pki", base::system_clock()));
     desk_ = std::make_unique<api::Desk>(*store_, base::system_clock(), base::seed_from_system());
-    desk_->identify_token = [authenticator](std::string_view token) { return authenticator.identify_token(token); };
-    front_ = std::make_unique<api::Front>(*desk_, std::move(authenticator));
+    desk_->identify_token = [credentials](std::string_view token) { return credentials->identify(token); };
+    desk_->still_welcome = [credentials](const api::Identity& who) { return credentials->still_accepts(who); };
+    front_ = std::make_unique<api::Front>(*desk_, api::Authenticator(credentials));
     front_->set_hosts(hosts);
     api::HttpOptions http;
     http.host = address.host;

@@ -2,7 +2,6 @@
 
 node_identity_test.py BERTH BUILD_DIR
 """
-import hashlib
 import json
 import os
 import subprocess
@@ -27,9 +26,8 @@ spec:
 RUNNING = '{"status":{"message":"seen by its node"}}'
 
 with tempfile.TemporaryDirectory(prefix="berth-node-") as place:
-    os.makedirs(place + "/pki", mode=0o700)
-    with open(place + "/pki/tokens", "w", opener=lambda path, how: os.open(path, how, 0o600)) as rows:
-        rows.write(hashlib.sha256(b"of node-0").hexdigest() + " system:node:node-0 system:nodes\n")
+    token = subprocess.run([sys.argv[1], "token", "create", "--data-dir", place, "--user", "system:node:node-0", "--groups",
+                            "system:nodes"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
     with Cluster(sys.argv[1], sys.argv[2], "--nodes", "2", "--in-memory", directory=place) as cluster:
         for name, node in ("mine", "node-0"), ("theirs", "node-1"):
             cluster.apply(MANIFESTS % {"name": name, "node": node})
@@ -40,7 +38,7 @@ with tempfile.TemporaryDirectory(prefix="berth-node-") as place:
         def as_node(*words, stdin=None):
             done = subprocess.run(
                 [cluster.kubectl, "--kubeconfig", "/dev/null", "--server", url, "--certificate-authority",
-                 place + "/pki/ca.crt", "--token", "of node-0", *words],
+                 place + "/pki/ca.crt", "--token", token, *words],
                 input=stdin, capture_output=True, text=True, timeout=60, env=cluster.env)
             return done.returncode == 0, done.stdout + done.stderr
 
