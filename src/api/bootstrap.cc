@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <future>
 
+#include "api/audit.h"
 #include "api/handlers.h"
 #include "api/wire.h"
 #include "model/times.h"
@@ -57,10 +58,13 @@ std::vector<First> first_objects(const BootstrapFacts& facts) {
     return out;
 }
 
-CallPtr create_call(const Desk& desk, const First& first) {
-    return std::make_shared<const Call>(make_call(desk, {"system:apiserver", {std::string(kMasters)}}, Verb::Create,
-                                                  {first.group, first.version, first.plural}, first.ns, "",
-                                                  {base::to_text(first.object), ""}));
+Identity own_identity() {
+    return {"system:apiserver", {std::string(kMasters)}};
+}
+
+Call create_call(const Desk& desk, const First& first) {
+    return make_call(desk, own_identity(), Verb::Create, {first.group, first.version, first.plural}, first.ns, "",
+                     {base::to_text(first.object), ""});
 }
 
 // The newest of the times an event carries.
@@ -82,6 +86,14 @@ bool unseen_since(base::Time then, const store::Record& record) {
     return !seen || *seen <= then;
 }
 
+// What another changed in between is left to the next round.
+void expire(Desk& desk, const store::Record& record) {
+    Call call = make_call(desk, own_identity(), Verb::Delete, {"", "v1", "events"}, record.key.ns, record.key.name);
+    call.options.if_version = std::to_string(record.revision);
+    Done done = audited(desk, call, [](const Result<Outcome>&) {});
+    perform(desk, std::make_shared<const Call>(std::move(call)), std::move(done));
+}
+
 }  // namespace
 
 Status make_first_objects(Desk& desk, const BootstrapFacts& facts) {
@@ -92,8 +104,9 @@ Status make_first_objects(Desk& desk, const BootstrapFacts& facts) {
         if (desk.store.head(key) != nullptr) continue;
         auto promise = std::make_shared<std::promise<Result<Outcome>>>();
         answers.push_back(promise->get_future());
-        perform(desk, create_call(desk, first),
-                [promise](Result<Outcome> result) { promise->set_value(std::move(result)); });
+        Call call = create_call(desk, first);
+        Done done = audited(desk, call, [promise](Result<Outcome> result) { promise->set_value(std::move(result)); });
+        perform(desk, std::make_shared<const Call>(std::move(call)), std::move(done));
     }
     for (auto& answer : answers) {
         auto result = answer.get();
@@ -111,11 +124,7 @@ void expire_events(Desk& desk) {
     const size_t too_many = events.size() - std::min(events.size(), kMostEvents);
     for (size_t i = 0; i < events.size(); ++i) {
         if (i >= too_many && !unseen_since(before, *events[i])) continue;
-        store::Write write;
-        write.op = store::Op::Delete;
-        write.key = events[i]->key;
-        write.if_revision = events[i]->revision;
-        desk.store.submit({{std::move(write)}}, [](const Result<store::Commit>&) {});
+        expire(desk, *events[i]);
     }
 }
 

@@ -58,6 +58,8 @@ struct Body {
     std::string content_type;  // "" is JSON
 };
 
+class AuditTrail;
+
 struct Call {
     Identity who;
     Verb verb = Verb::Get;
@@ -68,6 +70,7 @@ struct Call {
     std::string name;
     CallOptions options;
     Body body;
+    std::shared_ptr<AuditTrail> trail = {};  // of what it writes, if somebody wants to know
 
     store::Key key() const;             // of the object, in its stored kind
     std::string resource() const;       // "deployments.apps"

@@ -14,6 +14,8 @@
 
 namespace berth::api {
 
+struct AuditEvent;
+
 // Names, uids and other numbers that need only be unlike one another. Any thread.
 class Dice {
 public:
@@ -41,6 +43,8 @@ public:
     };
     // Whether what somebody was known by still counts.
     std::function<bool(const Identity&)> still_welcome = [](const Identity&) { return true; };
+    // Is told of writes and refusals; empty when nobody wants to know. Any thread, and must be brief.
+    std::function<void(AuditEvent&&)> audit = {};
 
     std::shared_ptr<const model::Kinds> kinds() const;
     void publish(std::shared_ptr<const model::Kinds> kinds);

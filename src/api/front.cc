@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "api/audit.h"
 #include "api/authz.h"
 #include "api/browser.h"
 #include "api/decode.h"
@@ -25,10 +26,20 @@ struct Front::Visit {
     std::string_view verb = "get";
     std::string resource = {};
     InFlight::Place place = {};
+    AuditEvent event = {};
+    std::shared_ptr<AuditTrail> trail = {};
 
+    // For the audit log: what it is about, and where its revisions are noted.
+    void note(Call& call) {
+        if (!front.desk_.audit) return;
+        describe(call, event);
+        call.trail = trail = std::make_shared<AuditTrail>();
+    }
+    void tell(int code);
     void finish(Response response) {
         response.headers.emplace_back("Audit-Id", audit_id);
         front.metrics_.count_request(verb, resource, response.status, front.desk_.clock.now() - since);
+        if (front.desk_.audit && is_audited(verb, response.status)) tell(response.status);
         responder.respond(std::move(response));
     }
     void stream(Response head, std::unique_ptr<Source> source) {
@@ -39,6 +50,31 @@ struct Front::Visit {
     void finish_read(const std::string& user, std::unique_ptr<AnswerSource> answer);
     void refuse(const Error& error, const Subject& subject = {}) { finish(error_response(error, subject)); }
 };
+
+void Front::Visit::tell(int code) {
+    if (event.verb.empty()) {
+        event.verb = verb;
+        event.who = std::move(who);
+    }
+    event.id = audit_id;
+    event.code = code;
+    event.received = front.desk_.clock.wall() + (since - front.desk_.clock.now());
+    if (trail) event.revisions = trail->text();
+    front.tell(request, std::move(event));
+}
+
+// Who showed something wrong is nobody.
+void Front::tell(const Request& request, AuditEvent event) const {
+    if (event.who.user.empty()) event.who = anonymous();
+    event.completed = desk_.clock.wall();
+    event.address = request.address;
+    event.agent = request.header("user-agent");
+    event.uri = request.path;
+    for (const auto& [name, value] : request.query) {
+        event.uri += fmt::format("{}{}={}", &name == &request.query.front().first ? '?' : '&', name, value);
+    }
+    desk_.audit(std::move(event));
+}
 
 namespace {
 
@@ -130,30 +166,32 @@ void Front::Visit::finish_read(const std::string& user, std::unique_ptr<AnswerSo
 
 Front::Front(Desk& desk, Authenticator authenticator) : desk_(desk), authenticator_(std::move(authenticator)) {}
 
-Result<Identity> Front::identify(const Request& request) const {
+Status Front::identify(const Request& request, Identity& who) const {
+    auto shown = authenticator_.identify(request);
+    if (shown) who = std::move(*shown);
     TRY(check_browser(request, hosts_));
-    auto who = authenticator_.identify(request);
-    if (!who) return unauthorized();
-    TRY(impersonate(request, *who));
-    return std::move(*who);
+    if (!shown) return unauthorized();
+    return impersonate(request, who);
 }
 
 Screening Front::screen(const Request& head) {
-    const auto who = identify(head);
-    const bool known = who && !who->in(kUnauthenticated);
-    if (known || (who && !announces_body(head))) return {known};
-    const Error error = who ? unauthorized() : who.error();
-    Response refusal = error_response(error);
-    refusal.headers.emplace_back("Audit-Id", desk_.dice.uid());
-    metrics_.count_request(path_verb(head), {}, refusal.status, {});
+    Identity who;
+    const auto named = identify(head, who);
+    const bool known = named && !who.in(kUnauthenticated);
+    if (known || (named && !announces_body(head))) return {known};
+    Response refusal = error_response(named ? unauthorized() : named.error());
+    AuditEvent event{desk_.dice.uid(), desk_.clock.wall(), {}, std::move(who), std::string(path_verb(head))};
+    event.code = refusal.status;
+    refusal.headers.emplace_back("Audit-Id", event.id);
+    metrics_.count_request(event.verb, {}, refusal.status, {});
+    if (desk_.audit && is_audited(event.verb, event.code)) tell(head, std::move(event));
     return {false, std::move(refusal)};
 }
 
 void Front::handle(Request request, Responder responder) {
     Visit visit{*this, std::move(request), std::move(responder), {}, desk_.dice.uid(), desk_.clock.now()};
-    auto who = identify(visit.request);
-    if (!who) return visit.refuse(who.error());
-    visit.who = std::move(*who);
+    visit.verb = path_verb(visit.request);
+    if (const auto named = identify(visit.request, visit.who); !named) return visit.refuse(named.error());
     auto route = parse_route(visit.request.path);
     if (!route || route->plural.empty()) return serve_plain(visit);
     serve_resource(std::move(visit), std::move(*route));
@@ -162,7 +200,6 @@ void Front::handle(Request request, Responder responder) {
 // Paths that are no resources.
 void Front::serve_plain(Visit& visit) {
     const std::string& path = visit.request.path;
-    visit.verb = path_verb(visit.request);
     const Attributes what{visit.verb, {}, {}, {}, {}, {}, path};
     if (!allowed(visit.who, what)) {
         const bool unknown = visit.who.in(kUnauthenticated);
@@ -239,12 +276,14 @@ void Front::serve_resource(Visit visit, Route route) {
     call.body.content_type = std::string(visit.request.header("content-type"));
     call.body.bytes = std::move(visit.request.body);
     if (!allowed(call.who, attributes_of(call), desk_.store)) {
+        visit.note(call);
         return visit.refuse(forbidden(refusal(call.who, attributes_of(call))), call.subject());
     }
     serve_kind(std::move(visit), std::move(call));
 }
 
 void Front::serve_kind(Visit visit, Call call) {
+    if (is_audited(visit.verb, 200)) visit.note(call);
     if (auto has = check_verb(call); !has) return visit.refuse(has.error());
     auto form = negotiate(visit.request.header("accept"));
     if (!form) return visit.refuse(form.error());
@@ -280,11 +319,13 @@ void Front::serve_kind(Visit visit, Call call) {
     auto pointer = std::make_shared<const Call>(std::move(call));
     perform(desk_, pointer, [shared, pointer, this, form = *form](Result<Outcome> result) {
         if (!result) return shared->refuse(result.error(), subject_of(*pointer, result.error()));
+        if (shared->event.name.empty() && result->record) shared->event.name = result->record->key.name;
         shared->finish(response_of(desk_, *pointer, form, std::move(*result)));
     });
 }
 
 void Front::call(Call call, Done done) {
+    if (is_audited(name_of(call.verb), 200)) done = audited(desk_, call, std::move(done));
     if (auto has = check_verb(call); !has) return done(has.error());
     if (!allowed(call.who, attributes_of(call), desk_.store))
         return done(forbidden(refusal(call.who, attributes_of(call))));

@@ -45,8 +45,9 @@ public:
 
 private:
     struct Visit;
-    // The identity behind the credentials, or the one it asks to act as.
-    Result<Identity> identify(const Request& request) const;
+    // The identity behind the credentials, or the one it asks to act as; who may not act so stays himself.
+    Status identify(const Request& request, Identity& who) const;
+    void tell(const Request& request, AuditEvent event) const;
     Response plain_path(const Visit& visit);
     void serve_plain(Visit& visit);
     void serve_resource(Visit visit, Route route);

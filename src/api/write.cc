@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "api/audit.h"
 #include "api/authz.h"
 #include "api/node_rules.h"
 #include "api/wire.h"
@@ -102,7 +103,10 @@ void attempt(std::shared_ptr<Attempt> state) {
     desk.store.submit(draft->txn, [state, draft](Result<store::Commit> result) {
         const Call& asked = *state->call;
         const store::Write& subject = draft->txn.writes[draft->subject];
-        if (result) return state->done(finish(asked, *draft, result->records[draft->subject]));
+        if (result) {
+            if (asked.trail) asked.trail->add(result->revision);
+            return state->done(finish(asked, *draft, result->records[draft->subject]));
+        }
         const Reason reason = result.error().reason;
         const bool taken = reason == Reason::AlreadyExists && generated(asked);
         const bool raced = reason == Reason::Conflict && overtaken(state->desk, draft->txn);

@@ -16,6 +16,15 @@ void add_server_flags(cli::CommandLine& line, ServerOptions& options) {
     line.option("--scheduler-config", options.scheduler_config,
                 "a KubeSchedulerConfiguration (YAML or JSON): the profiles of up, in place of the default ones; and "
                 "resources that it ignores are not looked at when a pod is bound");
+    line.option("--audit-log", options.audit_log,
+                "who wrote what, and every 401 and 403, as audit.k8s.io/v1 lines; default DATA_DIR/audit.log, with "
+                "--in-memory none");
+    line.option("--audit-log-maxsize", options.audit_max_mib, "MiB; a full file becomes FILE.1, FILE.2, ...")
+        .show_default()
+        .within(1, 1 << 20);
+    line.option("--audit-log-maxbackup", options.audit_backups, "how many full files are kept")
+        .show_default()
+        .within(0, 1000);
     line.logs();
 }
 

@@ -4,6 +4,8 @@
 #include <jemalloc/jemalloc.h>
 #include <unistd.h>
 
+#include <filesystem>
+
 #include "api/authn.h"
 #include "api/bootstrap.h"
 #include "api/files.h"
@@ -55,6 +57,19 @@ void give_back_memory() {
     static_cast<void>(mallctl(fmt::format("arena.{}.decay", MALLCTL_ARENAS_ALL).c_str(), nullptr, nullptr, nullptr, 0));
 }
 
+Result<std::unique_ptr<api::AuditLog>> open_audit_log(const ServerOptions& options) {
+    std::unique_ptr<api::AuditLog> none;
+    if (options.audit_log == kNoAuditLog || (options.audit_log.empty() && options.in_memory)) return none;
+    api::AuditLog::Options audit{options.audit_log, static_cast<uint64_t>(options.audit_max_mib) << 20,
+                                 options.audit_backups};
+    if (audit.path.empty()) audit.path = options.data_dir + "/audit.log";
+    const auto folder = std::filesystem::absolute(audit.path).parent_path();
+    if (!std::filesystem::is_directory(folder)) {
+        return base::bad_request(fmt::format("--audit-log {}: there is no directory {}", audit.path, folder.string()));
+    }
+    return std::make_unique<api::AuditLog>(std::move(audit));
+}
+
 }  // namespace
 
 Status Server::open_store(const ServerOptions& options) {
@@ -92,6 +107,8 @@ Status Server::open_door(const ServerOptions& options) {
     desk_ = std::make_unique<api::Desk>(*store_, base::system_clock(), base::seed_from_system());
     desk_->identify_token = [credentials](std::string_view token) { return credentials->identify(token); };
     desk_->still_welcome = [credentials](const api::Identity& who) { return credentials->still_accepts(who); };
+    audit_ = TRY(open_audit_log(options));
+    if (audit_) desk_->audit = [log = audit_.get()](api::AuditEvent&& event) { log->tell(std::move(event)); };
     front_ = std::make_unique<api::Front>(*desk_, api::Authenticator(credentials));
     front_->set_hosts(hosts);
     api::HttpOptions http;
@@ -135,6 +152,12 @@ void Server::add_readings() {
                         [this] { return static_cast<double>(front_->writes_in_flight()); });
     metrics.add_reading("berth_answer_bytes", "Bytes that large answers hold while they are read.", "gauge",
                         [this] { return static_cast<double>(front_->answer_bytes()); });
+    if (audit_) {
+        metrics.add_reading("apiserver_audit_event_total", "Events that were to be written to the audit log.",
+                            "counter", [this] { return static_cast<double>(audit_->told()); });
+        metrics.add_reading("apiserver_audit_error_total", "Those of them that could not be written.", "counter",
+                            [this] { return static_cast<double>(audit_->lost()); });
+    }
     metrics.add_reading("berth_store_revision", "The newest durable revision.", "gauge",
                         [this] { return static_cast<double>(store_->revision()); });
 }

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "api/audit.h"
 #include "api/desk.h"
 #include "api/front.h"
 #include "api/http.h"
@@ -18,7 +19,11 @@ struct ServerOptions {
     bool plain_http = false;  // loopback only; tokens instead of certificates
     int threads = 2;
     std::string scheduler_config = {};  // a file; what it ignores is not judged
+    std::string audit_log = {};  // empty: in the data directory, unless in memory; kNoAuditLog: nowhere
+    int64_t audit_max_mib = 100;
+    int audit_backups = 10;
 };
+inline constexpr std::string_view kNoAuditLog = "none";
 
 // The API server with its store, as one part of a process. Start, use, destroy.
 class Server {
@@ -46,7 +51,8 @@ private:
     Status open_door(const ServerOptions& options);
     void add_readings();
 
-    std::unique_ptr<BindGuard> guard_;  // outlives the store, which calls it
+    std::unique_ptr<api::AuditLog> audit_;  // outlives what still tells it something
+    std::unique_ptr<BindGuard> guard_;      // outlives the store, which calls it
     std::unique_ptr<store::Store> store_;
     std::unique_ptr<api::Desk> desk_;
     std::unique_ptr<api::Front> front_;
