@@ -16,6 +16,7 @@
 #include "api/credentials.h"
 #include "api/files.h"
 #include "api/x509.h"
+#include "base/private_file.h"
 
 namespace berth::api {
 namespace {
@@ -271,11 +272,20 @@ Status load_or_make_admin_token(const std::string& directory, Pki& pki) {
     return write_token_rows(directory, rows);
 }
 
+// Whoever reads one of these files is the administrator; who writes one becomes it.
+Status check_modes(const std::string& directory) {
+    for (const auto* file : {"ca.key", "server.key", "admin.key", "scheduler.key", "tokens", "revoked"}) {
+        TRY(base::check_private(fmt::format("{}/{}", directory, file)));
+    }
+    return base::check_private(fmt::format("{}/{}", directory, kAdminToken));
+}
+
 }  // namespace
 
 Result<Pki> open_pki(const std::string& directory, const std::vector<std::string>& hosts) {
     TRY(make_private_directory(directory));
     const DirectoryLock lock = TRY(DirectoryLock::take(directory));
+    TRY(check_modes(directory));
     Pki pki;
     const KeyPair ca = TRY(load_or_issue(directory, "ca", ca_profile(), nullptr, {}));
     pki.ca_pem = ca.certificate_pem;

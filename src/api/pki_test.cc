@@ -48,6 +48,20 @@ TEST(Pki, ANewHostGetsANewServerCertificateOfTheSameAuthority) {
     EXPECT_NE(first->server.certificate_pem, second->server.certificate_pem);
 }
 
+TEST(Pki, AKeyThatOthersMayReadIsRefused) {
+    const Directory directory;
+    ASSERT_TRUE(open_pki(directory.path, {"localhost"}).ok());
+    for (const auto* file : {"ca.key", "server.key", "admin.key", "scheduler.key", "admin.token", "tokens"}) {
+        const std::string path = directory.path + "/" + file;
+        ASSERT_EQ(::chmod(path.c_str(), 0644), 0);
+        const auto opened = open_pki(directory.path, {"localhost"});
+        ASSERT_FALSE(opened.ok()) << file;
+        EXPECT_NE(opened.error().message.find("chmod 600 " + path), std::string::npos) << opened.error().message;
+        ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
+    }
+    EXPECT_TRUE(open_pki(directory.path, {"localhost"}).ok());
+}
+
 struct Asked : Directory {
     Asked() : clock(base::system_clock().wall()) {
         EXPECT_TRUE(make_private_directory(path).ok());

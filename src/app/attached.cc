@@ -9,6 +9,7 @@
 #include "app/health.h"
 #include "app/server.h"
 #include "base/log.h"
+#include "base/private_file.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "link/leadership.h"
@@ -77,6 +78,7 @@ private:
     Status serve_health() {
         if (options_.bind_address == "0") return {};
         const Address address = TRY(parse_address("--metrics-bind-address", options_.bind_address));
+        TRY(base::check_private(options_.metrics_token_file));
         return health_.start({address.host, address.port, options_.metrics_token_file});
     }
     // Who waits for the lease is ready to take over.

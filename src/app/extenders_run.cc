@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "base/json.h"
+#include "base/private_file.h"
 #include "link/http_wire.h"
 
 namespace berth::app {
@@ -43,6 +44,7 @@ Result<link::Access> access_of(const sched::Extender& extender) {
     access.ca_pem = extender.tls.ca_file.empty() ? extender.tls.ca_pem : TRY(read_file(extender.tls.ca_file));
     access.certificate_pem = extender.tls.certificate_file.empty() ? extender.tls.certificate_pem
                                                                    : TRY(read_file(extender.tls.certificate_file));
+    if (!extender.tls.key_file.empty()) TRY(base::check_private(extender.tls.key_file));
     access.key_pem = extender.tls.key_file.empty() ? extender.tls.key_pem : TRY(read_file(extender.tls.key_file));
     return access;
 }

@@ -11,6 +11,7 @@
 #include "base/base64.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/private_file.h"
 #include "base/yaml.h"
 
 namespace berth::link {
@@ -18,6 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view kKey = "client-key";
 constexpr base::Duration kReadAgain = std::chrono::seconds(10);
 
 Result<std::string> read_file(const std::string& path) {
@@ -34,6 +36,11 @@ std::string trimmed(std::string text) {
 std::string environment(const char* name) {
     const char* value = std::getenv(name);
     return value == nullptr ? "" : value;
+}
+
+Result<std::string> read_secret(const std::string& path) {
+    TRY(base::check_private(path));
+    return read_file(path);
 }
 
 // One kubeconfig while it is read: its folder is where relative paths begin.
@@ -71,7 +78,7 @@ struct File {
         }
         const auto named = base::find_string(from, {field});
         if (named.empty()) return std::string();
-        return read_file(beside(named));
+        return field == kKey ? read_secret(beside(named)) : read_file(beside(named));
     }
 };
 
@@ -126,7 +133,8 @@ Status read_user(const File& file, const Json& user, Access& out) {
         }
     }
     out.certificate_pem = TRY(file.pem(user, "client-certificate"));
-    out.key_pem = TRY(file.pem(user, "client-key"));
+    out.key_pem = TRY(file.pem(user, std::string(kKey)));
+    if (given(user, "client-key-data") || given(user, "token")) TRY(base::check_private(file.path));
     if (out.certificate_pem.empty() != out.key_pem.empty()) {
         return file.wrong("client-certificate and client-key must be given together");
     }
@@ -134,7 +142,7 @@ Status read_user(const File& file, const Json& user, Access& out) {
     if (token_file.empty()) {
         out.token = base::find_string(user, {"token"});
     } else {
-        out.token = trimmed(TRY(read_file(file.beside(token_file))));
+        out.token = trimmed(TRY(read_secret(file.beside(token_file))));
     }
     return {};
 }

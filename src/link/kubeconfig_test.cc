@@ -20,6 +20,7 @@ struct Folder {
     ~Folder() { fs::remove_all(path); }
     std::string write(const std::string& name, const std::string& text) const {
         std::ofstream(path + "/" + name) << text;
+        fs::permissions(path + "/" + name, fs::perms::owner_read | fs::perms::owner_write);
         return path + "/" + name;
     }
     std::string path;
@@ -131,6 +132,25 @@ TEST(Kubeconfig, APodHasItsServiceAccount) {
     EXPECT_EQ(access->token, "pod-token");
     EXPECT_EQ(access->ca_pem, "POD-CA");
     EXPECT_EQ(access->ns, "kube-system");
+}
+
+// Whoever reads the key of another is the other.
+TEST(Kubeconfig, SecretsThatOthersMayReadAreRefused) {
+    const Folder folder;
+    folder.write("cert.pem", "CERT");
+    const auto token = folder.write("token", "secret");
+    const auto config = folder.write("config", kTwoContexts);
+    const auto error = [&](const std::string& context) {
+        const auto access = read_access({.kubeconfig = config, .context = context});
+        return access ? "" : access.error().message;
+    };
+    fs::permissions(token, fs::perms::others_read, fs::perm_options::add);
+    EXPECT_NE(error("two").find("run chmod 600 " + token), std::string::npos) << error("two");
+    fs::permissions(token, fs::perms::others_read, fs::perm_options::remove);
+    EXPECT_EQ(error("two"), "");
+    fs::permissions(config, fs::perms::others_read, fs::perm_options::add);
+    EXPECT_EQ(error("two"), "");
+    EXPECT_NE(error("one").find("run chmod 600 " + config), std::string::npos) << error("one");
 }
 
 }  // namespace

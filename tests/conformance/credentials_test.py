@@ -128,5 +128,22 @@ check("the admin", server.ask("GET", "/api/v1/namespaces")[0], 200)
 run("certificate", "revoke", "--user", "berth-admin")
 check("the admin's old certificate", server.ask("GET", "/api/v1/namespaces")[0], 401)
 check("his kubeconfig", kubectl(server.kubeconfig), 0)
+
+# What others may read is not used: neither by a client nor by the server, which say so.
+def refused(path, *words):
+    os.chmod(path, 0o644)
+    done = subprocess.run([berth, *words], capture_output=True, text=True, timeout=60)
+    os.chmod(path, 0o600)
+    check(f"berth {words[0]} with a {path} for all", (done.returncode, f"run chmod 600 {path}" in done.stderr), (1, True))
+
+
+refused(server.kubeconfig, "scheduler", "--kubeconfig", server.kubeconfig, "--metrics-bind-address", "0")
+refused(server.kubeconfig, "explain", "pod", "p", "--kubeconfig", server.kubeconfig)
+server.process.terminate()
+server.process.wait(20)
+for name in "ca.key", "server.key", "admin.key", "admin.token", "tokens":
+    if os.path.exists(server.dir + "/pki/" + name):
+        refused(server.dir + "/pki/" + name, "serve", "--in-memory", "--listen", "127.0.0.1:0", "--data-dir", server.dir)
+server.start("--listen", "127.0.0.1:0", "--in-memory")
 server.stop()
 print("credentials: passed")

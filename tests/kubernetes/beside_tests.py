@@ -90,6 +90,7 @@ def rotated_token(stage):
                                     f"--bound-object-name={name}")
             fresh = cluster.dir / "token.new"
             fresh.write_text(token)
+            fresh.chmod(0o600)
             fresh.rename(token_file)
 
         issue("first")

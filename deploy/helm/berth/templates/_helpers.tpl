@@ -43,6 +43,9 @@ spec:
       securityContext:
         runAsNonRoot: true
         runAsUser: 65532
+        {{- if (.root.Values.metrics).tokenSecret }}
+        fsGroup: 65532
+        {{- end }}
         runAsGroup: 65532
         seccompProfile: {type: RuntimeDefault}
       affinity:
@@ -86,6 +89,6 @@ spec:
           resources: {{ toJson .values.resources }}
           {{- with (.root.Values.metrics).tokenSecret }}
           volumeMounts: [{name: metrics-token, mountPath: /etc/berth/metrics, readOnly: true}]
-      volumes: [{name: metrics-token, secret: {secretName: {{ . | quote }}}}]
+      volumes: [{name: metrics-token, secret: {secretName: {{ . | quote }}, defaultMode: 0440}}]
           {{- end }}
 {{- end }}
