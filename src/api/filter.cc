@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
+
 #include "api/wire.h"
 #include "base/json_view.h"
 
@@ -29,6 +32,13 @@ std::string text_at(JsonView value, std::string_view path) {
     if (value.is_string()) return std::string(std::string_view(value));
     if (value.is_object() || value.is_array() || value.is_null()) return {};
     return simdjson::minify(value);
+}
+
+// Neither escaped, nor a number or flag, which may be written otherwise or left out.
+bool written_as_it_is(std::string_view value) {
+    const auto plain = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '.'; };
+    return std::all_of(value.begin(), value.end(), plain) &&
+           value.find_first_not_of("0123456789.eE+-") != std::string_view::npos && value != "true" && value != "false";
 }
 
 std::string field_text(JsonView object, const model::SelectableField& field) {
@@ -94,6 +104,8 @@ Result<Filter> Filter::parse(const model::Kind& kind, const CallOptions& options
         if (!is_key_field(term.field) && kind.selector_field(term.field) == nullptr) {
             return base::bad_request(fmt::format("field label not supported: {}", term.field));
         }
+        const bool searched = term.equal && !is_key_field(term.field) && kind.stored_kind.empty();
+        if (searched && written_as_it_is(term.value)) out.needles_.push_back(fmt::format("\"{}\"", term.value));
     }
     out.fields_ = std::move(*parsed);
     return out;
@@ -113,6 +125,14 @@ bool Filter::matches_key(const store::Key& key) const {
         if ((value == term.value) != term.equal) return false;
     }
     return true;
+}
+
+// What a field must be stands in the object's text as it is: of those that a node does not run, few need be read.
+bool Filter::may_match(const store::Record& record) const {
+    const auto& text = *record.bytes;
+    return std::all_of(needles_.begin(), needles_.end(), [&](const std::string& needle) {
+        return ::memmem(text.data(), text.size(), needle.data(), needle.size()) != nullptr;
+    });
 }
 
 bool Filter::needs_facets() const {
@@ -139,7 +159,7 @@ bool Filter::matches(const Facets& facets, const store::Key& key) const {
 
 bool Filter::matches(const store::Record& record) const {
     if (!matches_key(record.key)) return false;
-    return !needs_facets() || matches(facets_of(*kind_, record), record.key);
+    return !needs_facets() || (may_match(record) && matches(facets_of(*kind_, record), record.key));
 }
 
 bool Filter::matches(const store::RecordPtr& record, FacetCache& cache) const {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "api/call.h"
 #include "model/field_selector.h"
@@ -51,6 +52,7 @@ public:
 
 private:
     bool matches_key(const store::Key& key) const;
+    bool may_match(const store::Record& record) const;
     bool needs_facets() const;
     bool matches(const Facets& facets, const store::Key& key) const;
     std::string_view value_of(const std::string& field, const Facets& facets, const store::Key& key) const;
@@ -58,6 +60,7 @@ private:
     const model::Kind* kind_ = nullptr;
     Selector labels_;
     FieldSelector fields_;
+    std::vector<std::string> needles_;  // the text of every object that matches has them
 };
 
 }  // namespace berth::api

@@ -122,6 +122,14 @@ TEST(Front, SelectorsChoose) {
     EXPECT_EQ(t.ask("GET", kPods + "?fieldSelector=metadata.name%3Db").json.at("items").as_array().size(), 1U);
     EXPECT_EQ(t.ask("GET", "/api/v1/pods?fieldSelector=status.phase!%3DPending").json.at("items").as_array().size(),
               0U);
+    const std::vector<std::pair<std::string, size_t>> fields{
+        {"status.phase%3DPending", 2},      {"spec.hostNetwork%3Dfalse", 2}, {"spec.hostNetwork%3Dtrue", 0},
+        {"spec.restartPolicy%3DAlways", 2}, {"spec.nodeName%3D", 2},         {"spec.nodeName%3Dn1", 0},
+    };
+    for (const auto& [selector, count] : fields) {
+        EXPECT_EQ(t.ask("GET", kPods + "?fieldSelector=" + selector).json.at("items").as_array().size(), count)
+            << selector;
+    }
     EXPECT_EQ(t.ask("GET", kPods + "?fieldSelector=spec.foo%3Db").text({"message"}),
               "field label not supported: spec.foo");
     EXPECT_EQ(t.ask("GET", kPods + "?labelSelector=((").code, 400);
