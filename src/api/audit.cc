@@ -66,11 +66,13 @@ std::string credential_of(const Identity& who) {
 void append_user(const Identity& who, std::string& out) {
     Members user(out);
     user.text("username", cleaned(who.user));
+    user.text("uid", cleaned(who.uid));
     if (!who.groups.empty()) append_list(who.groups, user.at("groups"));
-    if (const auto known_by = credential_of(who); !known_by.empty()) {
-        Members extra(user.at("extra"));
-        append_list({known_by}, extra.at("authentication.kubernetes.io/credential-id"));
-    }
+    const auto known_by = credential_of(who);
+    if (known_by.empty() && who.extra.empty()) return;
+    Members extra(user.at("extra"));
+    for (const auto& [key, values] : who.extra) append_list(values, extra.at(cleaned(key)));
+    if (!known_by.empty()) append_list({known_by}, extra.at("authentication.kubernetes.io/credential-id"));
 }
 
 void append_object_ref(const AuditEvent& event, std::string& out) {
@@ -169,8 +171,8 @@ std::string audit_line(const AuditEvent& event) {
         line.text("verb", event.verb);
         append_user(event.who.by != nullptr ? *event.who.by : event.who, line.at("user"));
         if (event.who.by != nullptr) {
-            Identity shown{event.who.user, event.who.groups};
-            append_user(shown, line.at("impersonatedUser"));
+            const Identity as{event.who.user, event.who.groups, event.who.uid, event.who.extra};
+            append_user(as, line.at("impersonatedUser"));
         }
         if (!event.address.empty()) append_list({event.address}, line.at("sourceIPs"));
         line.text("userAgent", cleaned(event.agent));

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
-#include <deque>
 
 #include "api/audit.h"
 #include "base/log.h"
@@ -17,6 +16,7 @@ namespace {
 
 constexpr size_t kMostWaiting = 16'384;
 constexpr size_t kBlock = 256u << 10;
+constexpr auto kGathering = std::chrono::milliseconds(10);  // one write for all lines of so long
 constexpr auto kPatience = std::chrono::seconds(2);
 constexpr auto kBetweenLogs = std::chrono::seconds(30);
 
@@ -105,7 +105,7 @@ struct AuditLog::State {
     explicit State(Options the_options) : file(the_options) {}
 
     void run();
-    void write(const std::deque<AuditEvent>& events);
+    void write(const std::vector<AuditEvent>& events);
     void lose(size_t count, const std::string& why);
 
     LineFile file;  // the thread's
@@ -113,7 +113,7 @@ struct AuditLog::State {
     bool logged = false;
     std::chrono::steady_clock::time_point last_log{};
     std::condition_variable changed;
-    std::deque<AuditEvent> waiting;
+    std::vector<AuditEvent> waiting;
     bool stopping = false;
     bool ended = false;
     std::atomic<uint64_t> told{0};
@@ -132,7 +132,7 @@ void AuditLog::State::lose(size_t count, const std::string& why) {
     base::log_error("Audit lines are lost", {{"lost", lost.load()}, {"error", why}});
 }
 
-void AuditLog::State::write(const std::deque<AuditEvent>& events) {
+void AuditLog::State::write(const std::vector<AuditEvent>& events) {
     std::string block;
     size_t lines = 0;
     const auto flush = [&] {
@@ -152,8 +152,9 @@ void AuditLog::State::run() {
     std::unique_lock lock(mutex);
     while (true) {
         changed.wait(lock, [&] { return stopping || !waiting.empty(); });
+        changed.wait_for(lock, kGathering, [&] { return stopping; });
         if (waiting.empty()) break;
-        std::deque<AuditEvent> events;
+        std::vector<AuditEvent> events;
         events.swap(waiting);
         lock.unlock();
         write(events);

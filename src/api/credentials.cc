@@ -178,10 +178,11 @@ Status write_revocations(const std::string& directory, const std::vector<Revocat
     return write_private_file(beside(directory, kRevoked), revocations_text(revocations));
 }
 
-Result<std::shared_ptr<Credentials>> Credentials::open(std::string directory, const base::Clock& clock) {
+Result<std::shared_ptr<Credentials>> Credentials::open(std::string directory, const base::Clock& clock,
+                                                       base::Duration look_every) {
     TRY(read_token_rows(directory));
     TRY(read_revocations(directory));
-    return std::shared_ptr<Credentials>(new Credentials(std::move(directory), clock));
+    return std::shared_ptr<Credentials>(new Credentials(std::move(directory), clock, look_every));
 }
 
 Credentials::Stamps Credentials::stamps() const {
@@ -212,14 +213,17 @@ Result<Credentials::Known> Credentials::read() const {
 }
 
 std::shared_ptr<const Credentials::Known> Credentials::now() {
-    const Stamps stamps = this->stamps();
+    const auto now = clock_.now();
     const std::lock_guard lock(mutex_);
+    if (looked_ && now - *looked_ < look_every_) return known_;
+    looked_ = now;
+    const Stamps stamps = this->stamps();
     if (stamps == seen_) return known_;
     auto fresh = read();
     if (fresh) {
         known_ = std::make_shared<const Known>(std::move(*fresh));
         seen_ = stamps;
-    } else if (const auto now = clock_.now(); now - complained_ >= kBetweenComplaints) {
+    } else if (now - complained_ >= kBetweenComplaints) {
         complained_ = now;
         base::log_error("The credentials cannot be read again, so the old ones count", {{"error", fresh.error()}});
     }

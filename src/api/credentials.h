@@ -55,12 +55,13 @@ Status write_token_rows(const std::string& directory, const std::vector<TokenRow
 Result<std::vector<Revocation>> read_revocations(const std::string& directory);
 Status write_revocations(const std::string& directory, const std::vector<Revocation>& revocations);
 
-// What counts in a directory now. Looks at the times of the files at every question, and reads them again when they
-// changed. A file that cannot be read then leaves things as they were, is logged, and is tried again with the next
-// question; a line that makes no sense counts for nothing. Any thread.
+// What counts in a directory now. Looks at the times of the files when it is asked, once in `look_every` at most, and
+// reads them again when they changed. A file that cannot be read then leaves things as they were, is logged, and is
+// tried again with the next question; a line that makes no sense counts for nothing. Any thread.
 class Credentials {
 public:
-    static Result<std::shared_ptr<Credentials>> open(std::string directory, const base::Clock& clock);
+    static Result<std::shared_ptr<Credentials>> open(std::string directory, const base::Clock& clock,
+                                                     base::Duration look_every = std::chrono::milliseconds(1));
 
     std::optional<Identity> identify(std::string_view token);
     bool accepts(const PeerCertificate& certificate);
@@ -76,14 +77,17 @@ private:
     using Stamp = std::array<int64_t, 4>;
     using Stamps = std::array<Stamp, 3>;
 
-    Credentials(std::string directory, const base::Clock& clock) : directory_(std::move(directory)), clock_(clock) {}
+    Credentials(std::string directory, const base::Clock& clock, base::Duration look_every)
+        : directory_(std::move(directory)), clock_(clock), look_every_(look_every) {}
     std::shared_ptr<const Known> now();
     Stamps stamps() const;
     Result<Known> read() const;
 
     const std::string directory_;
     const base::Clock& clock_;
+    const base::Duration look_every_;
     std::mutex mutex_;
+    std::optional<base::Instant> looked_;
     Stamps seen_{};
     base::Instant complained_{};
     std::shared_ptr<const Known> known_ = std::make_shared<Known>();

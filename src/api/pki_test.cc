@@ -65,7 +65,7 @@ TEST(Pki, AKeyThatOthersMayReadIsRefused) {
 struct Asked : Directory {
     Asked() : clock(base::system_clock().wall()) {
         EXPECT_TRUE(make_private_directory(path).ok());
-        credentials = *Credentials::open(path, clock);
+        credentials = *Credentials::open(path, clock, {});
     }
     void write(const std::string& rows) { EXPECT_TRUE(write_private_file(path + "/tokens", rows).ok()); }
     std::optional<Identity> ask(const std::string& authorization) {
