@@ -23,15 +23,11 @@ bool draws_on(const model::Pod& pod, const Ledger& ledger, Row row) {
     return !ledger.at(row).reservations.empty() && ask_on(pod, ledger, row).credit(row) != nullptr;
 }
 
-// What it will draw once those in its way are gone. Before that nothing suffices, and the first offer has to stand for
-// the one that will.
+// What it will draw once those in its way are gone. Before that nothing suffices, and the drawing that lacks least has
+// to stand for the one that will.
 ledger::Charges expected_charges(const model::Pod& pod, const Ledger& ledger, Row row) {
     if (ledger.at(row).reservations.empty()) return {};
-    const Ask ask = ask_on(pod, ledger, row);
-    const Credit* credit = ask.credit(row);
-    if (!credit || credit->offers.empty()) return {};
-    const Drawing drawing = draw_on(*credit, ask, ledger, row);
-    return charges_to(drawing.enough ? drawing.from : credit->offers.front().from, *pod.spec, ledger);
+    return charges_on(ask_on(pod, ledger, row), ledger, row);
 }
 
 // What an ask finds while others draw: what it matched before may be taken.
