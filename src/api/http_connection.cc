@@ -38,7 +38,10 @@ public:
         : lane_(lane), guest_(std::move(guest)), stream_(std::move(stream)), reader_(lane.shared().options) {
         lane_.add(this);
     }
-    ~Connection() override { lane_.remove(this); }
+    ~Connection() override {
+        drop_source();
+        lane_.remove(this);
+    }
 
     void start() override {
         enter(Phase::Handshake);
@@ -193,7 +196,14 @@ private:
     void on_bytes(size_t n) {
         if (phase_ == Phase::Idle) begin_header();
         if (phase_ == Phase::Body) body_bytes_ += n;
+        if (phase_ == Phase::Streaming) return on_bytes_behind_stream();
         if (phase_ == Phase::Header || phase_ == Phase::Body) parse();
+    }
+
+    // The next request waits until the stream has ended; reading goes on, or nobody would notice that the client left.
+    void on_bytes_behind_stream() {
+        if (reader_.pending() > lane_.shared().options.max_headers) return close();
+        read_more();
     }
 
     void parse() {

@@ -61,7 +61,22 @@ private:
     bool stopped_ = false;
 };
 
+// Says something once for each `due`, and is silent in between.
+class Quiet : public Source {
+public:
+    static inline std::atomic<int> due = 0;
+    State pull(std::string& out) override {
+        for (; said_ < due; ++said_) out += "tick\n";
+        return State::Waiting;
+    }
+    void stop() override {}
+
+private:
+    int said_ = 0;
+};
+
 void serve(Request request, Responder responder) {
+    if (request.path == "/quiet") return responder.stream({}, std::make_unique<Quiet>());
     if (request.path == "/stream") return responder.stream({}, std::make_unique<Ticker>());
     if (request.path == "/drop") return;
     if (request.path == "/headers") {
@@ -129,6 +144,28 @@ TEST(Http, TrailersAreNoHeaders) {
     EXPECT_NE(client.read_until("coding.").find("POST /headers  host transfer-encoding."), std::string::npos);
     client.send("GET /a HTTP/1.1\r\nHost: x\r\n\r\n");
     EXPECT_NE(client.read_until("GET /a .").find("GET /a ."), std::string::npos) << "nor do they close the connection";
+}
+
+// The stream ended with the bytes that came behind its request, and was counted as open for ever.
+TEST(Http, AStreamGoesOnWhenTheNextRequestComesBehindIt) {
+    Running running;
+    Quiet::due = 1;
+    {
+        Client client(running.port);
+        client.send("GET /quiet HTTP/1.1\r\nHost: x\r\n\r\n");
+        client.read_until("tick");
+        client.send("GET /a HTTP/1.1\r\nHost: x\r\n\r\n");
+        for (int i = 0; i < 2; ++i) {  // when this is answered, that was read: there is one thread
+            Client other(running.port);
+            other.send("GET /b HTTP/1.1\r\nHost: x\r\n\r\n");
+            other.read_until("GET /b .");
+        }
+        Quiet::due = 2;
+        running.server.wake();
+        EXPECT_NE(client.read_until("tick").find("tick"), std::string::npos);
+    }
+    while (running.server.counters()->connections > 0) std::this_thread::yield();
+    EXPECT_EQ(running.server.counters()->streams, 0);
 }
 
 TEST(Http, TheHeadOfAStreamHasNoBody) {
