@@ -559,6 +559,20 @@ TEST(Front, EventsHaveTwoViewsAndAnHour) {
     EXPECT_EQ(t.ask("GET", "/api/v1/namespaces/default/events/e").code, 404);
 }
 
+TEST(Front, OfTooManyEventsTheOldestGo) {
+    TestFront t;
+    const auto bytes =
+        std::make_shared<const std::string>(R"({"metadata":{"creationTimestamp":"2026-11-15T22:00:00Z"}})");
+    const auto key = [](size_t number) { return store::Key{"events", "default", fmt::format("e{}", number)}; };
+    for (size_t i = 0; i < kMostEvents + 30; ++i) {
+        ASSERT_TRUE(t.desk.store.commit({{{.op = store::Op::Create, .key = key(i), .bytes = bytes, .uid = "u"}}}));
+    }
+    expire_events(t.desk);
+    EXPECT_EQ(t.desk.store.count("events"), kMostEvents);
+    EXPECT_EQ(t.desk.store.get(key(29)), nullptr);
+    EXPECT_NE(t.desk.store.get(key(30)), nullptr);
+}
+
 TEST(Front, CollectionsAreDeletedBySelector) {
     TestFront t;
     t.ask("POST", kPods, pod("a"));

@@ -129,7 +129,8 @@ Status Server::open_door(const ServerOptions& options) {
     url_ = fmt::format("{}://{}:{}", options.plain_http ? "http" : "https", url_host(address.host), port);
     kubeconfig_ = options.data_dir + "/kubeconfig";
     auto written = write_kubeconfigs(options.data_dir, url_, pki, !options.plain_http);
-    if (written || !store_->failure()) return written;
+    if (written || !std::filesystem::exists(kubeconfig_)) return written;
+    // A full disk: those that are there may still be good.
     base::log_warning("The kubeconfigs stay as they were", {{"error", written.error()}});
     return {};
 }

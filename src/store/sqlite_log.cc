@@ -26,9 +26,10 @@ constexpr size_t kPiece = 64;
 // not for few, which are also made safe without the other thread.
 constexpr size_t kWorthWaiting = 8;
 constexpr auto kLongestGathering = std::chrono::milliseconds(2);
-// What is noted about acknowledgements outlives the process at once, and a power cut after this long: an fsync for each
-// would double what a write waits for.
-constexpr auto kLongestUnsynced = std::chrono::milliseconds(50);
+// What is noted about acknowledgements outlives the process at once, and a power cut when it was synced: an fsync for
+// each would double what a write waits for. So it is done after so quiet a time, or at last under load.
+constexpr auto kQuiet = std::chrono::milliseconds(50);
+constexpr auto kLongestUnsynced = std::chrono::milliseconds(500);
 
 // Does one thing at a time on a thread of its own: LogFile::sync().
 class Syncer {
@@ -112,9 +113,10 @@ private:
     Garbage garbage_;
     Sink* sink_ = nullptr;
     std::unique_ptr<Syncer> syncer_;
-    Batch open_;                                       // in the transaction
-    Batch flying_;                                     // committed, and not yet safe
-    size_t last_size_ = 0;                             // of the batch before
+    Batch open_;            // in the transaction
+    Batch flying_;          // committed, and not yet safe
+    size_t last_size_ = 0;  // of the batch before
+    Clock::time_point acknowledged_at_;
     Clock::time_point committed_at_;                   // the batch before
     std::optional<Clock::time_point> unsynced_since_;  // the note of what was acknowledged
 
@@ -215,7 +217,7 @@ SqliteLog::Next SqliteLog::wait() {
     wanted_ = 1;
     const auto something = [&] { return !queue_.empty() || closing_ || garbage_.too_much(); };
     if (unsynced_since_) {
-        wake_.wait_until(lock, *unsynced_since_ + kLongestUnsynced, something);
+        wake_.wait_until(lock, acknowledged_at_ + kQuiet, something);
     } else {
         wake_.wait(lock, something);
     }
@@ -229,7 +231,8 @@ Status SqliteLog::turn(Next next) {
     TRY(land(landed));
     if (commit_is_due(Clock::now())) TRY(commit(landed));
     if (landed.entries > 0) TRY(acknowledge(landed));
-    if (unsynced_since_ && Clock::now() >= *unsynced_since_ + kLongestUnsynced) TRY(sync_acknowledged());
+    const bool late = unsynced_since_ && Clock::now() >= *unsynced_since_ + kLongestUnsynced;
+    if (late || (unsynced_since_ && next == Next::Idle)) TRY(sync_acknowledged());
     return tidy(next == Next::Idle);
 }
 
@@ -283,7 +286,8 @@ Status SqliteLog::commit(Batch& landed) {
 
 Status SqliteLog::acknowledge(const Batch& landed) {
     TRY(file_->acknowledge(landed.last));
-    if (!unsynced_since_) unsynced_since_ = Clock::now();
+    acknowledged_at_ = Clock::now();
+    if (!unsynced_since_) unsynced_since_ = acknowledged_at_;
     sink_->durable(landed.last);
     return {};
 }
