@@ -182,8 +182,9 @@ Status BindGuard::judge_hold(const model::Reservation& before, const model::Rese
     if (index == ledger::kNone || ledger_.reservation(index).row == ledger::kNoRow) {
         return stays(before, "there is no such node that could say whether it fits");
     }
-    if (const Resources missing = ledger_.shortage(index); after.phase != before.phase && !missing.empty()) {
-        return stays(before, fmt::format("it waits for {}", missing.text()));
+    if (after.phase != before.phase && !ledger_.has_its_room(index)) {
+        const Resources missing = ledger_.shortage(index);
+        return stays(before, fmt::format("it waits for {}", missing.empty() ? "its ports" : missing.text()));
     }
     return same_owners ? Status() : judge_owners(after);
 }

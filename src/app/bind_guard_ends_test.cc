@@ -17,7 +17,7 @@ constexpr const char* kPast = R"("allocateOnce":false,"expires":"2020-01-01T00:0
 
 class BindGuardEndsTest : public testing::Test {
 protected:
-    BindGuardEndsTest() : store_(*store::Store::open(store::memory_log())), guard_(*store_, clock_) {
+    BindGuardEndsTest() : store_(*store::Store::open(store::memory_log())), guard_(*store_, BindRules(), clock_) {
         store_->set_guard(&guard_);
         EXPECT_TRUE(put(store::Op::Create, {"nodes", "", "n1"},
                         R"({"metadata":{"name":"n1","uid":"n1"},"status":{"allocatable":{"cpu":"4","pods":"10"}}})"));

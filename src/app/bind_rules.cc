@@ -226,10 +226,10 @@ Status BindRules::judge_links(const sched::Ask& ask, const model::Links& links, 
         return base::conflict(fmt::format("reservation \"{}\" on node \"{}\" is not there for pod \"{}\"", name,
                                           pod.node, pod.meta.full_name()));
     }
-    TRY(judge_draws(links, ledger));
     // Others that it matches may have enough; what counts is what the pod says it takes.
     const ledger::Charges charges = ledger.charges_of(pod.spec->requests, links, row);
     for (const auto& charge : charges) TRY(judge_charge(charge, charges.size() > 1, ledger));
+    TRY(judge_draws(links, ledger));
     const Resources lacks = lacking(pod, ledger);
     if (lacks.empty()) return {};
     return base::conflict(fmt::format("reservation \"{}\" and node \"{}\" have too little left for it: {}",

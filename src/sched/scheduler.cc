@@ -209,7 +209,9 @@ void Scheduler::pass_time(base::Instant now, base::Time wall) {
         queue_.remove(uid);
         if (!our_room(*ledger_.reservation(index).object).empty()) rooms_.look_again(uid, now);
     }
-    if (!ended.empty()) queue_.happened(Change::Reservation, now);
+    if (ended.empty()) return;
+    settle_claims_ = true;
+    queue_.happened(Change::Reservation, now);
 }
 
 // Time may have passed since it was decided where the pod goes.

@@ -35,11 +35,11 @@ void Scheduler::bind_or_claim(BindPod bind, std::vector<Plan>& plans) {
     }
 }
 
-// Whether the pod is still charged what the bind says.
+// Whether the pod is still charged what the bind says, and what it draws from has not ended.
 bool Scheduler::still_holds(const BindPod& bind) const {
     const auto index = ledger_.find_pod(bind.uid);
     const model::Pod* pod = pending_pod(bind.uid);
-    if (index == ledger::kNone || pod == nullptr) return false;
+    if (index == ledger::kNone || pod == nullptr || draws_from_ended(bind.uid)) return false;
     return annotations_for(ledger_.pod(index).charges(), *pod, ledger_) == model::Labels(bind.annotations);
 }
 
@@ -63,8 +63,7 @@ std::vector<Plan> Scheduler::claimed(const ClaimReservation& claim, Outcome outc
     const auto found = claiming_.find(claim.pod);
     const bool awaited = found != claiming_.end() && found->second.serial == claim.serial;
     std::vector<Plan> plans;
-    const bool over = awaited && draws_from_ended(claim.pod);
-    if (awaited && !over && outcome == Outcome::Done && --found->second.unanswered == 0) {
+    if (awaited && outcome == Outcome::Done && --found->second.unanswered == 0) {
         BindPod bind = std::move(found->second.bind);
         claiming_.erase(found);
         if (still_holds(bind)) {
@@ -73,7 +72,7 @@ std::vector<Plan> Scheduler::claimed(const ClaimReservation& claim, Outcome outc
             forget(bind.uid, now);
         }
     }
-    if (awaited && (over || outcome != Outcome::Done)) forget(claim.pod, now);
+    if (awaited && outcome != Outcome::Done) forget(claim.pod, now);
     if (outcome == Outcome::Unknown) {
         plans.emplace_back(ReadBack{ReadBack::What::Reservation, claim.uid, "", claim.name});
     }

@@ -123,7 +123,8 @@ void Scheduler::open_waiting(base::Time wall, std::vector<Plan>& plans) {
         const auto& entry = ledger_.reservation(index);
         const auto& object = *entry.object;
         const bool waits = entry.waiting && entry.row != ledger::kNoRow && opening.tried != object.meta.revision;
-        if (!waits || object.meta.deleted || busy.contains(entry.row) || !ledger_.has_its_room(index)) continue;
+        if (!waits || entry.ended || object.meta.deleted || busy.contains(entry.row) || !ledger_.has_its_room(index))
+            continue;
         busy.insert(entry.row);
         opening = {object.meta.revision, true};
         plans.emplace_back(

@@ -21,7 +21,7 @@ bool Scheduler::bind_volumes_first(const Ask& ask, Row row, const BindPod& bind,
 
 void Scheduler::settle_volumes(base::Instant now, std::vector<Plan>& plans) {
     for (const auto& [pod, state] : volume_binds_.settled(ledger_.volumes(), now)) {
-        if (state == VolumeBinds::State::Failed || draws_from_ended(pod)) {
+        if (state == VolumeBinds::State::Failed) {
             forget(pod, now);
         } else {
             go_on(volume_binds_.take(pod)->bind, now, plans);
