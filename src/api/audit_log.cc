@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cerrno>
 #include <condition_variable>
+#include <csignal>
 #include <cstring>
 
 #include "api/audit.h"
@@ -149,6 +150,10 @@ void AuditLog::State::write(const std::vector<AuditEvent>& events) {
 }
 
 void AuditLog::State::run() {
+    // A pipe whose reader went is trouble like any other, not the end of the process.
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
     std::unique_lock lock(mutex);
     while (true) {
         changed.wait(lock, [&] { return stopping || !waiting.empty(); });
