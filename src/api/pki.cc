@@ -262,6 +262,7 @@ Status load_or_make_admin_token(const std::string& directory, Pki& pki) {
         TRY(write_private_file(path, pki.admin_token));
     }
     auto rows = TRY(read_token_rows(directory));
+    const std::string before = token_rows_text(rows);
     const std::string hash = sha256_hex(pki.admin_token);
     const auto same = std::find_if(rows.begin(), rows.end(), [&](const TokenRow& row) { return row.hash == hash; });
     TokenRow own{hash, std::string(kAdmin),     {"system:masters"}, base::system_clock().wall(),
@@ -269,7 +270,8 @@ Status load_or_make_admin_token(const std::string& directory, Pki& pki) {
     if (same != rows.end() && same->created) own.created = same->created;
     std::erase_if(rows, [&](const TokenRow& row) { return row.hash == hash || of_admin_token(row); });
     rows.push_back(std::move(own));
-    return write_token_rows(directory, rows);
+    // A start on a full disk writes nothing.
+    return token_rows_text(rows) == before ? Status() : write_token_rows(directory, rows);
 }
 
 // Whoever reads one of these files is the administrator; who writes one becomes it.

@@ -96,7 +96,11 @@ protected:
         wire_->stop();
         std::filesystem::remove_all(folder_);
     }
-    void write(const std::string& name, const std::string& text) { std::ofstream(folder_ + "/" + name) << text; }
+    void write(const std::string& name, const std::string& text) {
+        std::ofstream(folder_ + "/" + name) << text;
+        std::filesystem::permissions(folder_ + "/" + name,
+                                     std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+    }
 
     // Runs it on the loop's thread, and waits.
     void on_loop(const std::function<void()>& task) {

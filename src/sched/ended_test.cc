@@ -82,6 +82,7 @@ TEST_F(EndedTest, FromThatMomentOn) {
     EXPECT_TRUE(draws(0));
     told();
     answer(Outcome::Refused);
+    done();  // it was read, and is not bound
     later(seconds(1));
     step();
     ASSERT_EQ(plans_.size(), 1u);
@@ -98,6 +99,7 @@ TEST_F(EndedTest, AJumpOfTheWallClockEndsNothing) {
     EXPECT_TRUE(draws(0));
     told();
     answer(Outcome::Refused);
+    done();  // it was read, and is not bound
     wall_ = wall_ + -hours(90);
     later(hours(1));
     step();
@@ -119,6 +121,7 @@ TEST_F(EndedTest, AnEditMovesTheEndEitherWay) {
     EXPECT_TRUE(draws(0));
     told();
     answer(Outcome::Refused);
+    done();  // it was read, and is not bound
     object.expires = wall_ + -minutes(1);
     reserved_on("n1", object);
     later(seconds(10));

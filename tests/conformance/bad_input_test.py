@@ -34,7 +34,7 @@ PATCHES = [
     ("application/json-patch+json", b"{}"), ("application/json-patch+json", b"[1]"), ("application/json-patch+json", b'[{"op":"nope"}]'),
     ("application/json-patch+json", b'[{"op":"remove","path":"/none"}]'), ("application/json-patch+json", b'[{"op":"add","path":"x","value":1}]'),
     ("application/json-patch+json", b'[{"op":"test","path":"/metadata/name","value":"other"}]'),
-    ("application/json-patch+json", b"[" + b'{"op":"add","path":"/data/a","value":"1"},' * 2000 + b'{"op":"add","path":"/data/a","value":"1"}]'),
+    ("application/json-patch+json", b"[" + b'{"op":"add","path":"/data/a","value":"1"},' * 10000 + b'{"op":"add","path":"/data/a","value":"1"}]'),
     ("application/json-patch+json", b'[{"op":"replace","path":"","value":[]}]'), ("application/merge-patch+json", b"[]"), ("application/merge-patch+json", b"null"),
     ("application/merge-patch+json", b'{"metadata":{"name":"other"}}'), ("application/merge-patch+json", b'{"kind":"X"}'),
     ("application/merge-patch+json", b'{"data":5}'), ("application/strategic-merge-patch+json", b'{"data":{"$patch":"nope"}}'),

@@ -233,7 +233,8 @@ private:
     }
 
     std::string reconcile() {
-        const auto writes = control::reconcile_reservations({server_, clock_.wall(), clock_.now()}, ages_);
+        const auto writes = control::reconcile_reservations(
+            {server_, clock_.wall(), clock_.now(), std::chrono::hours(24), false}, ages_);
         for (const auto& write : writes.statuses) {
             model::Reservation next = *reservations_.at(write.target.name);
             static_cast<model::ReservationStatus&>(next) = write.status;
@@ -327,6 +328,7 @@ private:
     }
     bool carry_out(const sched::WriteReservation& write) { return write_status(write, write.placed); }
     bool carry_out(const sched::ClaimReservation& claim) { return write_status(claim, false); }
+    bool carry_out(const sched::OpenReservation& open) { return write_status(open, false); }
 
     // ---- what must hold
 
