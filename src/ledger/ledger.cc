@@ -174,10 +174,11 @@ void Ledger::remove_node(std::string_view name) {
     changes_.touch_member(row);
 }
 
-// It stays without a row until its node is known, and as for kube-scheduler holds none of its claims.
+// It stays without a row until its node is known.
 void Ledger::orphan(PodIndex index, std::string_view node_name) {
     orphans_[std::string(node_name)].push_back(index);
     orphan_node_[index] = node_name;
+    volumes_.enter({false, index}, kNoRow, pods_[index].spec);
 }
 
 void Ledger::attach_orphans(std::string_view node_name, Row row) {
@@ -188,6 +189,7 @@ void Ledger::attach_orphans(std::string_view node_name, Row row) {
         for (const PodIndex index : waiting) {
             pods_[index].row = row;
             orphan_node_.erase(index);
+            volumes_.leave({false, index}, kNoRow);
             place(index);
         }
     }
@@ -455,6 +457,7 @@ void Ledger::free_pod(PodIndex index) {
         std::erase(waiting->second, index);
         if (waiting->second.empty()) orphans_.erase(waiting);
         orphan_node_.erase(index);
+        volumes_.leave({false, index}, kNoRow);
     }
     unplace(index);
     set_links(index, nullptr);
