@@ -117,6 +117,7 @@ struct AuditLog::State {
     std::vector<AuditEvent> waiting;
     bool stopping = false;
     bool ended = false;
+    bool given_up = false;  // the process may be ending: nothing is logged any more
     std::atomic<uint64_t> told{0};
     std::atomic<uint64_t> lost{0};
 };
@@ -125,6 +126,7 @@ void AuditLog::State::lose(size_t count, const std::string& why) {
     lost += count;
     {
         const std::lock_guard lock(mutex);
+        if (given_up) return;
         const auto now = std::chrono::steady_clock::now();
         if (logged && now - last_log < kBetweenLogs) return;
         logged = true;
@@ -178,6 +180,7 @@ AuditLog::~AuditLog() {
     state_->changed.notify_all();
     const bool ended = state_->changed.wait_for(lock, kPatience, [&] { return state_->ended; });
     const size_t waiting = state_->waiting.size();
+    state_->given_up = !ended;
     lock.unlock();
     if (ended) {
         thread_.join();

@@ -113,15 +113,14 @@ void judge_ports(const std::vector<HolderPod>& pods, const std::vector<Live>& li
     for (const auto& [what, holder] : holders) holder.judge(out);
 }
 
-// Wherever the node is; a reservation's also when its node is gone. A pod whose node is gone holds none, as
-// kube-scheduler has it.
+// Wherever the node is, and whether or not it is there.
 void judge_once_pod(const Stage& stage, const std::vector<HolderPod>& pods, const std::vector<Live>& live,
                     std::vector<std::string>& out) {
     for (const auto& [name, claim] : stage.claims) {
         if (!claim->modes.has(model::AccessMode::ReadWriteOncePod)) continue;
         OneHolder holder("claim " + name);
         for (const auto& pod : pods) {
-            if (stage.nodes.contains(pod.node) && claims_of(*pod.pod->spec).contains(name)) holder.add(pod);
+            if (claims_of(*pod.pod->spec).contains(name)) holder.add(pod);
         }
         for (const auto& reservation : live) {
             if (claims_of(*reservation->spec).contains(name)) holder.add(*reservation);

@@ -246,8 +246,8 @@ private:
 
     // ---- the scheduler and its server
 
-    void decide() {
-        for (auto& plan : scheduler_.step(clock_.now(), clock_.wall(), 4)) outbox_.push_back(std::move(plan));
+    void decide(size_t most = 4) {
+        for (auto& plan : scheduler_.step(clock_.now(), clock_.wall(), most)) outbox_.push_back(std::move(plan));
     }
     void send(uint64_t most) {
         for (uint64_t i = 0; i < most && !outbox_.empty(); ++i) {
@@ -369,7 +369,7 @@ private:
         for (int round = 0; round < 40 && quiet < 3; ++round) {
             const uint64_t before = revision_;
             for (int i = 0; i < 3; ++i) {
-                decide();
+                decide(1000);  // everybody has his turn
                 send(1000);
                 reconcile();
             }
