@@ -7,12 +7,26 @@ function(precompile NAME FROM HEADER)
   endif()
 endfunction()
 
+# Units of one target compile together, eight at a time: what they include is parsed once (ADR 16). Without it every unit
+# is on its own, so a missing include shows: the preset `dev` does that.
+option(BERTH_UNITY "compile several units of a target together" ON)
+function(together NAME)
+  if(BERTH_UNITY)
+    set_target_properties(${NAME} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  endif()
+endfunction()
+
+function(alone)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
 # test_program(NAME sources... LINK libraries...)
 function(test_program NAME)
   cmake_parse_arguments(TEST "" "" "LINK" ${ARGN})
   add_executable(${NAME} ${TEST_UNPARSED_ARGUMENTS})
   target_link_libraries(${NAME} PRIVATE ${TEST_LINK})
   precompile(${NAME} test_base precompiled_test.h)
+  together(${NAME})
 endfunction()
 
 # room(NAME DEPS rooms... LINK libraries...): the library berth_NAME of src/NAME and, when it has *_test.cc files, the
@@ -27,6 +41,7 @@ function(room NAME)
   if(sources)
     add_library(berth_${NAME} STATIC ${sources})
     precompile(berth_${NAME} berth_base precompiled.h)
+    together(berth_${NAME})
     set(scope PUBLIC)
   else()
     add_library(berth_${NAME} INTERFACE)
