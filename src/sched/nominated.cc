@@ -1,6 +1,7 @@
 #include "sched/nominated.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "model/room.h"
 #include "sched/credit.h"
@@ -17,6 +18,12 @@ void sort_by_uid(std::vector<PodPtr>& pods) {
 bool is_itself(const model::Pod& pod, const Ask& ask) {
     if (ask.reservation) return model::room_owner(*ask.reservation) == pod.meta.uid;
     return ask.pod && ask.pod->meta.uid == pod.meta.uid;
+}
+
+// Of two that wait for the same reservation.
+bool comes_before(const model::Pod& a, const model::Pod& b) {
+    return std::tuple(-int64_t{a.spec->priority}, a.meta.created, std::string_view(a.meta.uid)) <
+           std::tuple(-int64_t{b.spec->priority}, b.meta.created, std::string_view(b.meta.uid));
 }
 
 bool draws_on(const model::Pod& pod, const Ledger& ledger, Row row) {
@@ -59,8 +66,11 @@ std::vector<PodPtr> Nominated::those(const Ask& ask, const Ledger& ledger, Row r
     const auto found = by_node_.find(ledger.name(row));
     if (found == by_node_.end()) return {};
     std::vector<PodPtr> out;
+    const auto own = ask.pod ? node_of_.find(ask.pod->meta.uid) : node_of_.end();
+    const bool waits_too = own != node_of_.end() && own->second == found->first && draws_on(*ask.pod, ledger, row);
     std::copy_if(found->second.begin(), found->second.end(), std::back_inserter(out), [&](const auto& pod) {
         if (is_itself(*pod, ask)) return false;
+        if (waits_too && draws_on(*pod, ledger, row)) return comes_before(*pod, *ask.pod) == yields;
         const bool first = ask.reservation || pod->spec->priority >= ask.spec->priority || draws_on(*pod, ledger, row);
         return first == yields;
     });

@@ -13,7 +13,8 @@ namespace berth::sched {
 // Pods that wait for a node which preemption is emptying for them. There asks of no higher priority yield to them, and
 // every reservation: it preempts nobody, so its priority is only its place in the queue. A pod that draws from a
 // reservation of the node waits for room that is partly that reservation's, which no other can hold for it: everybody
-// yields to it. A pod whose room is already held by a reservation does not belong here.
+// yields to it; of two of these the less important or younger one does. A pod whose room is already held by a
+// reservation does not belong here.
 class Nominated {
 public:
     void put(std::shared_ptr<const model::Pod> pod, std::string_view node);
