@@ -23,6 +23,7 @@ class Server:
 
     def run(self, words, **how):
         self.process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, **how)
+        atexit.register(self.process.kill)  # also when a check fails: nobody waits for it then
         line = self.process.stdout.readline()
         found = re.match(r"berth: ready (https?://\S+) kubeconfig=(\S+)", line)
         if not found:
