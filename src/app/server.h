@@ -19,7 +19,7 @@ struct ServerOptions {
     bool plain_http = false;  // loopback only; tokens instead of certificates
     int threads = 2;
     std::string scheduler_config = {};  // a file; what it ignores is not judged
-    std::string audit_log = {};  // empty: in the data directory, unless in memory; kNoAuditLog: nowhere
+    std::string audit_log = {};         // empty: in the data directory, unless in memory; kNoAuditLog: nowhere
     int64_t audit_max_mib = 100;
     int audit_backups = 10;
 };

@@ -1,7 +1,6 @@
 #include "sched/nominated.h"
 
 #include <algorithm>
-#include <tuple>
 
 #include "model/room.h"
 #include "sched/credit.h"
@@ -18,12 +17,6 @@ void sort_by_uid(std::vector<PodPtr>& pods) {
 bool is_itself(const model::Pod& pod, const Ask& ask) {
     if (ask.reservation) return model::room_owner(*ask.reservation) == pod.meta.uid;
     return ask.pod && ask.pod->meta.uid == pod.meta.uid;
-}
-
-// Of two that wait for the same reservation.
-bool comes_before(const model::Pod& a, const model::Pod& b) {
-    return std::tuple(-int64_t{a.spec->priority}, a.meta.created, std::string_view(a.meta.uid)) <
-           std::tuple(-int64_t{b.spec->priority}, b.meta.created, std::string_view(b.meta.uid));
 }
 
 bool draws_on(const model::Pod& pod, const Ledger& ledger, Row row) {
@@ -46,31 +39,35 @@ Strikes filter_again(const Ask& ask, const Ledger& ledger, const Profile& profil
 }  // namespace
 
 void Nominated::put(PodPtr pod, std::string_view node) {
+    const auto known = waits_.find(pod->meta.uid);
+    const uint64_t turn = known != waits_.end() && known->second.node == node ? known->second.turn : ++turns_;
     remove(pod->meta.uid);
-    node_of_.emplace(pod->meta.uid, std::string(node));
+    waits_.emplace(pod->meta.uid, Wait{std::string(node), turn});
     auto& here = by_node_[std::string(node)];
     here.push_back(std::move(pod));
     sort_by_uid(here);
 }
 
 void Nominated::remove(std::string_view uid) {
-    const auto found = node_of_.find(uid);
-    if (found == node_of_.end()) return;
-    const auto here = by_node_.find(found->second);
+    const auto found = waits_.find(uid);
+    if (found == waits_.end()) return;
+    const auto here = by_node_.find(found->second.node);
     std::erase_if(here->second, [&](const auto& pod) { return pod->meta.uid == uid; });
     if (here->second.empty()) by_node_.erase(here);
-    node_of_.erase(found);
+    waits_.erase(found);
 }
 
 std::vector<PodPtr> Nominated::those(const Ask& ask, const Ledger& ledger, Row row, bool yields) const {
     const auto found = by_node_.find(ledger.name(row));
     if (found == by_node_.end()) return {};
     std::vector<PodPtr> out;
-    const auto own = ask.pod ? node_of_.find(ask.pod->meta.uid) : node_of_.end();
-    const bool waits_too = own != node_of_.end() && own->second == found->first && draws_on(*ask.pod, ledger, row);
+    const auto own = ask.pod ? waits_.find(ask.pod->meta.uid) : waits_.end();
+    const bool waits_too = own != waits_.end() && own->second.node == found->first && draws_on(*ask.pod, ledger, row);
     std::copy_if(found->second.begin(), found->second.end(), std::back_inserter(out), [&](const auto& pod) {
         if (is_itself(*pod, ask)) return false;
-        if (waits_too && draws_on(*pod, ledger, row)) return comes_before(*pod, *ask.pod) == yields;
+        if (waits_too && draws_on(*pod, ledger, row)) {
+            return (waits_.find(pod->meta.uid)->second.turn < own->second.turn) == yields;
+        }
         const bool first = ask.reservation || pod->spec->priority >= ask.spec->priority || draws_on(*pod, ledger, row);
         return first == yields;
     });

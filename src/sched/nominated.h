@@ -13,14 +13,14 @@ namespace berth::sched {
 // Pods that wait for a node which preemption is emptying for them. There asks of no higher priority yield to them, and
 // every reservation: it preempts nobody, so its priority is only its place in the queue. A pod that draws from a
 // reservation of the node waits for room that is partly that reservation's, which no other can hold for it: everybody
-// yields to it; of two of these the less important or younger one does. A pod whose room is already held by a
-// reservation does not belong here.
+// yields to it, and of two of these the one that came later, at any priority: others went for the first. A pod whose
+// room is already held by a reservation does not belong here.
 class Nominated {
 public:
     void put(std::shared_ptr<const model::Pod> pod, std::string_view node);
     void remove(std::string_view uid);
-    bool empty() const { return node_of_.empty(); }
-    bool contains(std::string_view uid) const { return node_of_.contains(uid); }
+    bool empty() const { return waits_.empty(); }
+    bool contains(std::string_view uid) const { return waits_.contains(uid); }
 
     // Those on the row that an ask must yield to, other than itself; by uid.
     std::vector<std::shared_ptr<const model::Pod>> before(const Ask& ask, const Ledger& ledger, Row row) const;
@@ -34,7 +34,12 @@ private:
                                                          bool yields) const;
 
     base::StringMap<std::vector<std::shared_ptr<const model::Pod>>> by_node_;
-    base::StringMap<std::string> node_of_;
+    struct Wait {
+        std::string node;
+        uint64_t turn = 0;  // who was nominated first
+    };
+    base::StringMap<Wait> waits_;  // by uid
+    uint64_t turns_ = 0;
 };
 
 // While it lives, these pods count as placed on the row, and draw from its reservations what they would draw.
