@@ -117,7 +117,7 @@ struct AuditLog::State {
     std::vector<AuditEvent> waiting;
     bool stopping = false;
     bool ended = false;
-    bool given_up = false;  // the process may be ending: nothing is logged any more
+    std::atomic<bool> given_up{false};  // the process may be ending: nothing is written or logged any more
     std::atomic<uint64_t> told{0};
     std::atomic<uint64_t> lost{0};
 };
@@ -144,11 +144,12 @@ void AuditLog::State::write(const std::vector<AuditEvent>& events) {
         lines = 0;
     };
     for (const auto& event : events) {
+        if (given_up) return;
         block += audit_line(event);
         ++lines;
         if (block.size() >= kBlock) flush();
     }
-    if (lines > 0) flush();
+    if (lines > 0 && !given_up) flush();
 }
 
 void AuditLog::State::run() {
@@ -160,7 +161,7 @@ void AuditLog::State::run() {
     while (true) {
         changed.wait(lock, [&] { return stopping || !waiting.empty(); });
         changed.wait_for(lock, kGathering, [&] { return stopping; });
-        if (waiting.empty()) break;
+        if (waiting.empty() || given_up) break;
         std::vector<AuditEvent> events;
         events.swap(waiting);
         lock.unlock();
