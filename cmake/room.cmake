@@ -29,10 +29,10 @@ function(test_program NAME)
   together(${NAME})
 endfunction()
 
-# room(NAME DEPS rooms... LINK libraries...): the library berth_NAME of src/NAME and, when it has *_test.cc files, the
+# room(NAME [APART] DEPS rooms... LINK libraries...): the library berth_NAME of src/NAME and, when it has *_test.cc files, the
 # test program test_NAME. A room without sources yet is an interface target, so that the list of rooms stays whole.
 function(room NAME)
-  cmake_parse_arguments(ROOM "" "" "DEPS;LINK" ${ARGN})
+  cmake_parse_arguments(ROOM "APART" "" "DEPS;LINK" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${NAME}/*.cc)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.cc$")
@@ -41,7 +41,9 @@ function(room NAME)
   if(sources)
     add_library(berth_${NAME} STATIC ${sources})
     precompile(berth_${NAME} berth_base precompiled.h)
-    together(berth_${NAME})
+    if(NOT ROOM_APART)
+      together(berth_${NAME})
+    endif()
     set(scope PUBLIC)
   else()
     add_library(berth_${NAME} INTERFACE)
