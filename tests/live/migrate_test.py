@@ -96,6 +96,9 @@ with Cluster(sys.argv[1], sys.argv[2], "--nodes", "3", "--node-cpu", "4") as clu
     expect("both are placed", web(), {sibling: "node-1", replacement: "node-2"})
 
     # What an earlier move of the same pod used up is in nobody's way: it is kept for a day.
+    cluster.run("wait", "--for=delete", "pod/" + first, "--timeout=30s")
+    cluster.apply(pod("filler", 4, "nodeName: node-0"))
+    cluster.wait("pod/filler", "condition=Ready")
     moving = migrate(sibling, "--pre-allocate")
     room = moving.stdout.readline().split()[0]
     cluster.wait(room, "jsonpath={.status.phase}=Waiting")
