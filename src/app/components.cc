@@ -9,10 +9,7 @@
 
 #include "api/call.h"
 #include "api/pki.h"
-#include "app/controllers_run.h"
 #include "app/local_link.h"
-#include "app/reservations_run.h"
-#include "app/scheduler_run.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mentions.h"
@@ -20,6 +17,9 @@
 #include "cli/dump.h"
 #include "control/simulated.h"
 #include "control/volumes.h"
+#include "run/controllers_driver.h"
+#include "run/reservations_driver.h"
+#include "run/scheduler_driver.h"
 #include "sched/plugin.h"
 
 namespace berth::app {
@@ -205,12 +205,13 @@ bool leaves_out(const UpOptions& options, std::string_view name) {
     return std::find(given.begin(), given.end(), "-" + std::string(name)) != given.end();
 }
 
-ControllersRun::Reconcilers chosen(std::vector<std::unique_ptr<control::Reconciler>> all, const UpOptions& options) {
+run::ControllersDriver::Reconcilers chosen(std::vector<std::unique_ptr<control::Reconciler>> all,
+                                           const UpOptions& options) {
     std::erase_if(all, [&](const auto& reconciler) { return leaves_out(options, reconciler->name()); });
     return all;
 }
 
-ControllersRun::Reconcilers reconcilers(Server& server, const UpOptions& options) {
+run::ControllersDriver::Reconcilers reconcilers(Server& server, const UpOptions& options) {
     std::vector<std::string> all;
     std::vector<std::string> namespaced;
     for (const auto& kind : server.desk().kinds()->all()) {
@@ -255,18 +256,18 @@ Result<std::vector<std::unique_ptr<Component>>> start_components(Server& server,
     const base::Clock& clock = server.desk().clock;
     if (!options.no_scheduler) {
         sched::Configuration config = TRY(scheduler_configuration(options));
-        ExtendersRun extenders = TRY(ExtendersRun::open(config.options.extenders));
-        out.push_back(std::make_unique<Running<SchedulerRun>>(
+        run::Extenders extenders = TRY(run::Extenders::open(config.options.extenders));
+        out.push_back(std::make_unique<Running<run::SchedulerDriver>>(
             local_link(server, api::scheduler_identity()), std::move(config.profiles), clock, server.front().metrics(),
             config.options, std::move(extenders)));
     }
     if (!leaves_out(options, "reservation")) {
-        out.push_back(
-            std::make_unique<Running<ReservationsRun>>(local_link(server, api::controller_identity("reservation")),
-                                                       options.reservation_gc, clock, server.front().metrics()));
+        out.push_back(std::make_unique<Running<run::ReservationsDriver>>(
+            local_link(server, api::controller_identity("reservation")), options.reservation_gc, clock,
+            server.front().metrics()));
     }
-    out.push_back(std::make_unique<Running<ControllersRun>>(local_link(server, api::controller_identity("berth")),
-                                                            reconcilers(server, options), clock));
+    out.push_back(std::make_unique<Running<run::ControllersDriver>>(
+        local_link(server, api::controller_identity("berth")), reconcilers(server, options), clock));
     return out;
 }
 

@@ -5,11 +5,11 @@
 #include "app/attached.h"
 #include "app/commands.h"
 #include "app/health.h"
-#include "app/reservations_run.h"
 #include "app/webhook_run.h"
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "run/reservations_driver.h"
 
 namespace berth::app {
 namespace {
@@ -63,7 +63,7 @@ public:
     bool synced() const override { return reservations_.synced() && (!webhook_ || webhook_->synced()); }
 
 private:
-    ReservationsRun reservations_;
+    run::ReservationsDriver reservations_;
     std::optional<WebhookRun> webhook_;
 };
 

@@ -3,9 +3,9 @@
 #include "app/attached.h"
 #include "app/commands.h"
 #include "app/scheduler_config.h"
-#include "app/scheduler_run.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "run/scheduler_driver.h"
 
 namespace berth::app {
 namespace {
@@ -45,15 +45,16 @@ int scheduler(std::vector<std::string> words) {
     for (const auto& name : flags.names) config.profiles.emplace(name, sched::default_profile());
     if (config.profiles.empty()) config.profiles.emplace("berth", sched::default_profile());
     config.options.claims_first = true;
-    auto extenders = ExtendersRun::open(config.options.extenders);
+    auto extenders = run::Extenders::open(config.options.extenders);
     if (!extenders) {
         fmt::print(stderr, "berth scheduler: {}\n", extenders.error().message);
         return cli::kFailed;
     }
     return run_attached(
         "berth scheduler", flags.attached, [&](std::unique_ptr<link::Server> server, base::Metrics& metrics) {
-            return std::make_unique<Running<SchedulerRun>>(std::move(server), config.profiles, base::system_clock(),
-                                                           metrics, config.options, std::move(*extenders));
+            return std::make_unique<Running<run::SchedulerDriver>>(std::move(server), config.profiles,
+                                                                   base::system_clock(), metrics, config.options,
+                                                                   std::move(*extenders));
         });
 }
 

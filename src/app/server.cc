@@ -86,11 +86,11 @@ Status Server::open_store(const ServerOptions& options) {
     }
     // E.g. on a full disk: what is there is served.
     if (const auto failure = store_->failure()) base::log_error("Every write is refused", {{"error", *failure}});
-    BindRules rules;
+    run::BindRules rules;
     if (!options.scheduler_config.empty()) {
-        rules = BindRules(TRY(cli::read_configuration_file(options.scheduler_config)).profiles);
+        rules = run::BindRules(TRY(cli::read_configuration_file(options.scheduler_config)).profiles);
     }
-    guard_ = std::make_unique<BindGuard>(*store_, std::move(rules));
+    guard_ = std::make_unique<run::BindGuard>(*store_, std::move(rules));
     store_->set_guard(guard_.get());
     return {};
 }

@@ -7,7 +7,7 @@
 #include "api/desk.h"
 #include "api/front.h"
 #include "api/http.h"
-#include "app/bind_guard.h"
+#include "run/bind_guard.h"
 #include "store/store.h"
 
 namespace berth::app {
@@ -51,8 +51,8 @@ private:
     Status open_door(const ServerOptions& options);
     void add_readings();
 
-    std::unique_ptr<api::AuditLog> audit_;  // outlives what still tells it something
-    std::unique_ptr<BindGuard> guard_;      // outlives the store, which calls it
+    std::unique_ptr<api::AuditLog> audit_;   // outlives what still tells it something
+    std::unique_ptr<run::BindGuard> guard_;  // outlives the store, which calls it
     std::unique_ptr<store::Store> store_;
     std::unique_ptr<api::Desk> desk_;
     std::unique_ptr<api::Front> front_;

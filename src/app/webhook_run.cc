@@ -2,14 +2,14 @@
 
 #include <fmt/format.h>
 
-#include "app/webhook_config.h"
 #include "base/json.h"
 #include "base/json_view.h"
 #include "base/log.h"
 #include "base/thread.h"
-#include "cli/supporting.h"
+#include "ledger/intake.h"
 #include "model/node.h"
 #include "model/reader.h"
+#include "run/webhook_config.h"
 
 namespace berth::app {
 namespace {
@@ -123,8 +123,8 @@ void WebhookRun::apply(const std::string& kind, const link::FeedEvent& event) {
         auto pod = model::read_pod(*view);
         if (pod) apply_pod(std::move(*pod));
     } else if (kind != "Reservation") {
-        if (gone) return cli::remove_supporting(kind, meta.ns, meta.name, ledger_);
-        if (const auto put = cli::put_supporting(kind, *view, ledger_, event.revision); !put) {
+        if (gone) return ledger::remove_supporting(kind, meta.ns, meta.name, ledger_);
+        if (const auto put = ledger::put_supporting(kind, *view, ledger_, event.revision); !put) {
             base::log_error("Unreadable object", {{"error", put.error()}});
         }
     } else {
@@ -298,11 +298,11 @@ void WebhookRun::registered(const Result<link::Reply>& reply) {
 void WebhookRun::keep_registered() {
     const base::Instant now = clock_.now();
     if (!current_ || traffic_.under_way() > 0 || now < registered_ + kBetweenWrites) return;
-    WebhookTarget target;
+    run::WebhookTarget target;
     target.url = fmt::format("https://{}:{}/bindings", options_.address.host, options_.address.port);
     target.ca_pem = previous_ca_ + current_->ca_pem + (next_ ? next_->ca_pem : "");
     target.trusted = options_.trusted;
-    std::string wanted = base::to_text(webhook_configuration(target, held_));
+    std::string wanted = base::to_text(run::webhook_configuration(target, held_));
     if (wanted == confirmed_ && now < registered_ + kAssert) return;
     registered_ = now;
     sent_ = std::move(wanted);
@@ -311,7 +311,7 @@ void WebhookRun::keep_registered() {
     traffic_.send({"PATCH",
                    fmt::format("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/{}"
                                "?fieldManager=berth-controllers&force=true",
-                               kWebhookConfiguration),
+                               run::kWebhookConfiguration),
                    sent_, "application/apply-patch+yaml"},
                   Sent{});
 }

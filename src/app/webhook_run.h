@@ -10,12 +10,12 @@
 #include "api/http.h"
 #include "api/pki.h"
 #include "app/address.h"
-#include "app/bind_rules.h"
 #include "base/clock.h"
 #include "base/string_map.h"
 #include "ledger/ledger.h"
 #include "link/server.h"
 #include "link/traffic.h"
+#include "run/bind_rules.h"
 
 namespace berth::app {
 
@@ -73,7 +73,7 @@ private:
     link::Traffic<Sent> traffic_;
     const WebhookOptions options_;
     const base::Clock& clock_;
-    const BindRules rules_;
+    const run::BindRules rules_;
     ledger::Ledger ledger_;
     base::StringMap<model::Pod> waiting_;  // pods without a node, by namespace/name
     base::StringMap<Assumed> assumed_;     // let through and not yet seen bound, by uid

@@ -10,8 +10,8 @@
 #include <atomic>
 #include <future>
 
-#include "app/scripted_server.h"
 #include "link/http_wire.h"
+#include "run/scripted_server.h"
 
 namespace berth::app {
 namespace {
@@ -105,7 +105,7 @@ protected:
         return answer != nullptr && answer->body.find(R"("allowed":true)") != std::string::npos;
     }
 
-    std::shared_ptr<Script> script_ = std::make_shared<Script>();
+    std::shared_ptr<run::Script> script_ = std::make_shared<run::Script>();
     MovedClock clock_;
     std::unique_ptr<link::Wire> wire_;
     std::unique_ptr<WebhookRun> run_;

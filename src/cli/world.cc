@@ -143,7 +143,7 @@ Result<bool> World::put(const Json& object) {
         priorities_.put(TRY(model::read_priority_class(view)));
         return true;
     }
-    return put_supporting(kind, view, ledger_);
+    return ledger::put_supporting(kind, view, ledger_);
 }
 
 void World::warn(std::string_view kind, std::string_view name, std::string_view what) {
@@ -188,7 +188,7 @@ void World::remove(std::string_view kind, std::string_view ns, std::string_view 
     const std::string key = ns.empty() ? std::string(name) : fmt::format("{}/{}", ns, name);
     if (kind == "Node") ledger_.remove_node(name);
     if (kind == "PriorityClass") priorities_.remove(name);
-    remove_supporting(kind, ns, name, ledger_);
+    ledger::remove_supporting(kind, ns, name, ledger_);
     if (const auto pod = pods_.find(key); kind == "Pod" && pod != pods_.end()) {
         ledger_.remove_pod(pod->second.meta.uid);
         failures_.erase(key);
@@ -249,7 +249,7 @@ std::vector<World::Entrant> World::entrants() const {
 
 // Classes may come after the objects that name them.
 void World::resolve_classes() {
-    default_storage_class(ledger_);
+    ledger::default_storage_class(ledger_);
     for (auto& [key, pod] : pods_) {
         if (pod.has_priority) continue;
         if (priorities_.apply(pod) && pod.has_priority) ledger_.put(pod);

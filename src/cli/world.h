@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/json.h"
-#include "cli/supporting.h"
 #include "control/ages.h"
 #include "control/writes.h"
+#include "ledger/intake.h"
 #include "ledger/ledger.h"
 #include "model/pod.h"
 #include "model/reservation.h"
@@ -117,7 +117,7 @@ private:
     base::Time now_;
     bool preempts_ = true;
     sched::Scheduler::Profiles profiles_;  // empty: the default one
-    PriorityClasses priorities_;
+    ledger::PriorityClasses priorities_;
     std::map<std::string, std::string, std::less<>> named_classes_;  // by reservation, of those that name one
     sched::CostMemory costs_;
     sched::Nominated nominated_;  // pending pods that wait for a node of theirs

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "api/test_front.h"
-#include "app/bind_guard.h"
 #include "base/random.h"
 #include "judge.h"
+#include "run/bind_guard.h"
 
 namespace berth::attack {
 
@@ -58,7 +58,7 @@ private:
     Json link_annotations();
 
     api::TestFront front_;
-    app::BindGuard guard_;
+    run::BindGuard guard_;
     base::Random random_;
     int made_ = 0;
 };

@@ -5,16 +5,16 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/carry_out.h"
 #include "base/check.h"
 #include "base/json.h"
 #include "base/json_view.h"
-#include "cli/supporting.h"
 #include "control/reservations.h"
 #include "control/volumes.h"
+#include "ledger/intake.h"
 #include "model/allocated.h"
 #include "model/node.h"
 #include "model/room.h"
+#include "run/requests.h"
 #include "sched/cycle.h"
 
 namespace berth::crash {
@@ -201,10 +201,10 @@ void Cluster::apply(const std::string& kind, const link::FeedEvent& event) {
         const auto view = *parser.parse(*event.text);
         const Json document = *base::parse_json(*event.text);
         if (gone) {
-            cli::remove_supporting(kind, base::find_string(document, {"metadata", "namespace"}),
-                                   base::find_string(document, {"metadata", "name"}), scheduler_->ledger());
+            ledger::remove_supporting(kind, base::find_string(document, {"metadata", "namespace"}),
+                                      base::find_string(document, {"metadata", "name"}), scheduler_->ledger());
         } else {
-            CHECK(cli::put_supporting(kind, view, scheduler_->ledger(), event.revision).ok());
+            CHECK(ledger::put_supporting(kind, view, scheduler_->ledger(), event.revision).ok());
         }
         scheduler_->happened(sched::Change::Volume, now_);
     }
@@ -212,13 +212,13 @@ void Cluster::apply(const std::string& kind, const link::FeedEvent& event) {
 
 void Cluster::take(std::vector<sched::Plan> plans) {
     for (auto& plan : plans) {
-        auto request = app::request_for(plan, wall_);
+        auto request = run::request_for(plan, wall_);
         outbox_.push_back({std::move(plan), std::move(request)});
     }
 }
 
 void Cluster::hear(const sched::Plan& plan, const Result<link::Reply>& reply) {
-    const auto outcome = app::outcome_of(plan, reply);
+    const auto outcome = run::outcome_of(plan, reply);
     if (const auto* back = std::get_if<sched::ReadBack>(&plan); back && reply) {
         const bool pod = back->what == sched::ReadBack::What::Pod;
         if (reply->code == 404) {
@@ -281,7 +281,7 @@ std::vector<link::Request> Cluster::reservation_writes() {
         control::reconcile_reservations({controllers_view_, wall_, now_, std::chrono::hours(24), false}, ages_);
     std::vector<link::Request> out;
     for (const auto& write : writes.statuses) {
-        out.push_back(app::status_request(write.target.name, write.target.uid, write.target.revision, write.status));
+        out.push_back(run::status_request(write.target.name, write.target.uid, write.target.revision, write.status));
     }
     return out;
 }

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/carry_out.h"
 #include "cluster.h"
+#include "run/requests.h"
 
 namespace berth::crash {
 

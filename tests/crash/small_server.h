@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "app/bind_guard.h"
 #include "base/json.h"
 #include "control/action.h"
 #include "link/local.h"
 #include "link/server.h"
+#include "run/bind_guard.h"
 #include "store/store.h"
 
 namespace berth::crash {
@@ -54,7 +54,7 @@ private:
     link::Reply commit(store::Write write);
 
     std::unique_ptr<store::Store> store_;
-    app::BindGuard guard_;
+    run::BindGuard guard_;
     link::LocalServer local_;
     uint64_t serial_ = 0;
 };

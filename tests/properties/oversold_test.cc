@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "app/bind_rules.h"
 #include "node_judge.h"
 #include "random_objects.h"
+#include "run/bind_rules.h"
 #include "sched/cycle.h"
 #include "sched/draw.h"
 #include "sched/fast/decider.h"
@@ -314,7 +314,7 @@ private:
     bool joint_world_;  // see random_objects.h
     ledger::Ledger ledger_;
     NodeJudge judge_;
-    app::BindRules rules_;
+    run::BindRules rules_;
     sched::CostMemory costs_;
     sched::fast::Decider fast_{sched::default_profile()};
     std::vector<std::shared_ptr<const model::PodSpec>> specs_;

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "app/bind_rules.h"
 #include "promises.h"
+#include "run/bind_rules.h"
 #include "stage.h"
 
 namespace berth::reservations {
@@ -315,7 +315,7 @@ private:
     base::Random random_;
     bool one_transaction_;
     Stage stage_;
-    app::BindRules rules_;
+    run::BindRules rules_;
     std::set<std::string> unsynced_;
 };
 

@@ -9,7 +9,6 @@
 #include <map>
 #include <set>
 
-#include "app/bind_rules.h"
 #include "base/json.h"
 #include "base/json_view.h"
 #include "base/random.h"
@@ -17,6 +16,7 @@
 #include "model/allocated.h"
 #include "model/reservation_status.h"
 #include "model/room.h"
+#include "run/bind_rules.h"
 #include "sched/scheduler.h"
 
 namespace berth::reservations {
@@ -405,7 +405,7 @@ private:
     sched::Scheduler scheduler_;
     ledger::Ledger server_;  // of stored objects: the judge's, and the controllers'
     control::Ages ages_;
-    const app::BindRules rules_;
+    const run::BindRules rules_;
     std::deque<sched::Plan> outbox_;
     std::vector<std::string> nodes_;
     std::map<std::string, model::Pod> pods_;

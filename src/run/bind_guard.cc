@@ -1,0 +1,242 @@
+#include "run/bind_guard.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/mentions.h"
+#include "ledger/intake.h"
+#include "model/allocated.h"
+#include "model/node.h"
+#include "run/decoded.h"
+#include "sched/victims.h"
+
+namespace berth::run {
+namespace {
+
+constexpr std::string_view kReservations = "scheduling.koordinator.sh/reservations";
+
+// What decides who holds a claim and how many volumes a node attaches: as stored, and its kind.
+constexpr std::pair<std::string_view, std::string_view> kStorage[] = {
+    {"persistentvolumeclaims", "PersistentVolumeClaim"},      {"persistentvolumes", "PersistentVolume"},
+    {"storage.k8s.io/storageclasses", "StorageClass"},        {"storage.k8s.io/csinodes", "CSINode"},
+    {"storage.k8s.io/volumeattachments", "VolumeAttachment"},
+};
+
+std::string_view storage_kind(std::string_view stored) {
+    for (const auto& [name, kind] : kStorage) {
+        if (name == stored) return kind;
+    }
+    return {};
+}
+
+template <class Read>
+auto decode(const store::Record& record, Read read) -> decltype(read(JsonView())) {
+    const JsonView view = TRY(parse_here(*record.bytes));
+    auto object = read(view);
+    if (object) object->meta.revision = record.revision;
+    return object;
+}
+
+// A pod that is bound says so; one that does not need not be read.
+bool mentions_node(const store::Record& record) {
+    return base::mentions(*record.bytes, "\"nodeName\"");
+}
+
+Error stays(const model::Reservation& before, std::string_view what) {
+    return base::conflict(fmt::format("reservation \"{}\" holds {} on node \"{}\": {}", before.meta.name,
+                                      before.allocatable.text(), before.node, what));
+}
+
+}  // namespace
+
+BindGuard::BindGuard(const store::Store& store, BindRules rules, const base::Clock& clock)
+    : clock_(clock), rules_(std::move(rules)) {
+    std::vector<std::string_view> kinds{"nodes", kReservations, "pods"};
+    for (const auto& [stored, kind] : kStorage) kinds.push_back(stored);
+    for (const auto kind : kinds) {
+        const auto page = store.list({.kind = std::string(kind)});
+        CHECK(page.ok());
+        for (const auto& record : page->records) {
+            const store::Event event{store::Event::Type::Added, record, nullptr};
+            if (const auto object = read(event)) count(event, *object);
+        }
+    }
+    ledger_.pass_time(clock_.wall(), clock_.now());
+}
+
+std::shared_ptr<void> BindGuard::prepare(const store::Write& write) const {
+    if (write.key.kind != "pods" || !write.bytes || !base::mentions(*write.bytes, "\"nodeName\"")) return nullptr;
+    auto pod = read_pod_here(*write.bytes);
+    return pod ? std::make_shared<model::Pod>(std::move(*pod)) : nullptr;
+}
+
+// An object is read once, for the judgement and for the count. Nothing, where it says nothing to the ledger. What holds
+// room and cannot be read may hold any amount.
+Result<BindGuard::Object> BindGuard::read(const store::Event& event) {
+    const auto& record = *event.record;
+    if (event.type == store::Event::Type::Deleted) return Object();
+    if (event.prepared) {
+        const auto pod = std::static_pointer_cast<model::Pod>(std::exchange(event.prepared, nullptr));
+        pod->meta.revision = record.revision;
+        return Object(event.memo.get<model::Pod>([&] { return pod; }));
+    }
+    if (record.key.kind == "pods" && mentions_node(record)) {
+        return Object(TRY(decode_pod(*record.bytes, record.revision, &event.memo)));
+    }
+    if (record.key.kind == "nodes") {
+        return Object(std::make_shared<const model::Node>(TRY(decode(record, model::read_node))));
+    }
+    if (record.key.kind == kReservations) {
+        auto reservation = decode(record, model::read_reservation);
+        if (reservation) return Object(std::make_shared<const model::Reservation>(std::move(*reservation)));
+        // One that was broken before harms itself only.
+        if (event.previous && decode(*event.previous, model::read_reservation)) return reservation.error();
+    }
+    return Object();
+}
+
+Status BindGuard::admit(std::span<const store::EventPtr> events, const store::Head&) {
+    ledger_.pass_time(clock_.wall(), clock_.now());
+    std::vector<Object> objects;
+    for (const auto& event : events) {
+        auto object = read(*event);
+        if (!object) return base::invalid(object.error().message);
+        objects.push_back(std::move(*object));
+        if (auto fits = judge(*event, objects.back()); !fits) return fits;
+    }
+    for (size_t i = 0; i < events.size(); ++i) count(*events[i], objects[i]);
+    return {};
+}
+
+Status BindGuard::judge(const store::Event& event, const Object& object) {
+    if (const auto* pod = std::get_if<PodPtr>(&object)) return judge_pod(event, **pod);
+    if (const auto* reservation = std::get_if<ReservationPtr>(&object)) return judge_reservation(event, **reservation);
+    return {};
+}
+
+Status BindGuard::judge_pod(const store::Event& event, const model::Pod& pod) {
+    if (pod.node.empty() || pod.terminal()) return {};
+    const auto index = ledger_.find_pod(event.record->uid);
+    if (index != ledger::kNone) return judge_change(event, pod, index);
+    return event.type == store::Event::Type::Added ? rules_.judge_created(pod, ledger_)
+                                                   : rules_.judge_bind(pod, ledger_);
+}
+
+// As most changes do: they are those of the status.
+bool BindGuard::takes_the_same(const ledger::PodEntry& entry, const model::Pod& pod) const {
+    if (entry.spec->requests != pod.spec->requests) return false;
+    const auto& notes = pod.meta.annotations;
+    if (!entry.linked && !notes.has(model::kReservationAllocated) && !notes.has(model::kReservationDraws)) return true;
+    const auto links = model::read_links(notes);
+    return entry.linked && links && entry.linked->fault.empty() && entry.linked->links == *links &&
+           entry.linked->owners == pod.meta.owners && entry.spec->labels == pod.spec->labels;
+}
+
+Status BindGuard::judge_change(const store::Event& event, const model::Pod& pod, ledger::PodIndex index) {
+    const auto& entry = ledger_.pod(index);
+    if (ledger_.node_of(index) != pod.node) {
+        return base::conflict(
+            fmt::format("pod {} is already assigned to node \"{}\"", pod.meta.name, ledger_.node_of(index)));
+    }
+    if (takes_the_same(entry, pod)) return {};
+    if (entry.row == ledger::kNoRow) {
+        return base::conflict(fmt::format("there is no node \"{}\" that could say whether it fits", pod.node));
+    }
+    const auto before = TRY(decode(*event.previous, model::read_pod));
+    sched::Lifted lifted(ledger_);
+    lifted.lift(index);
+    return rules_.judge_change(before, pod, ledger_);
+}
+
+// Its way is from Pending to a place, from there to its end, and nowhere else.
+Status BindGuard::judge_reservation(const store::Event& event, const model::Reservation& after) const {
+    const auto before = event.previous ? decode(*event.previous, model::read_reservation)
+                                       : Result<model::Reservation>(base::internal("there was none"));
+    if (before && before->live()) return judge_hold(*before, after);
+    if (before && model::is_final(before->phase) && after.phase != before->phase) {
+        return base::conflict(
+            fmt::format("reservation \"{}\" is {}, for good", after.meta.name, model::name_of(before->phase)));
+    }
+    if (!after.live()) return {};
+    if (!after.fault.empty()) return base::conflict(after.fault);
+    return rules_.judge_place(after, ledger_);
+}
+
+Status BindGuard::judge_hold(const model::Reservation& before, const model::Reservation& after) const {
+    using Phase = model::ReservationPhase;
+    if (model::is_final(after.phase)) return {};
+    if (after.phase != before.phase && !(before.phase == Phase::Waiting && after.phase == Phase::Available)) {
+        return stays(before, fmt::format("it is {} and cannot become {}", model::name_of(before.phase),
+                                         model::name_of(after.phase)));
+    }
+    if (!after.fault.empty() && before.fault.empty()) return stays(before, after.fault);
+    if (after.node != before.node) return stays(before, fmt::format("it cannot move to \"{}\"", after.node));
+    if (after.fault.empty() && before.fault.empty() && after.allocatable != before.allocatable) {
+        return stays(before, "it cannot hold another amount");
+    }
+    const bool same_owners = after.owners == before.owners;
+    if (after.phase == before.phase && same_owners) return {};
+    const auto index = ledger_.find_reservation(after.meta.uid);
+    if (index == ledger::kNone || ledger_.reservation(index).row == ledger::kNoRow) {
+        return stays(before, "there is no such node that could say whether it fits");
+    }
+    if (after.phase != before.phase && !ledger_.has_its_room(index)) {
+        const Resources missing = ledger_.shortage(index);
+        return stays(before, fmt::format("it waits for {}", missing.empty() ? "its ports" : missing.text()));
+    }
+    return same_owners ? Status() : judge_owners(after);
+}
+
+// Pods that draw from it and are no longer its owners would stand beside all of what it reserves.
+// E.g. 4 cpu, R of 3 with an owner of 3 that it disowns: 3 + 3.
+Status BindGuard::judge_owners(const model::Reservation& after) const {
+    const auto index = ledger_.find_reservation(after.meta.uid);
+    const auto& entry = ledger_.reservation(index);
+    Resources leaving;
+    for (const auto owner : entry.owners) {
+        const auto& pod = ledger_.pod(owner);
+        const std::string uid = pod.uid.text();
+        const model::PodIdentity identity{pod.ns(), pod.name, uid, &pod.spec->labels, &pod.linked->owners};
+        const bool stays_owner = std::any_of(after.owners.begin(), after.owners.end(),
+                                             [&](const auto& clause) { return model::matches(clause, identity); });
+        if (!stays_owner) leaving.add(ledger_.drawn(owner, index));
+    }
+    Status fits;
+    leaving.for_each([&](model::ResourceId id, int64_t amount) {
+        const int64_t reserved = entry.allocatable.get(id), charged = entry.charged.get(id);
+        const int64_t more = std::max(reserved, charged - amount) + amount - std::max(reserved, charged);
+        if (!fits || more <= 0 || more <= ledger_.free(entry.row, id)) return;
+        fits = stays(*entry.object, fmt::format("pods that draw from it would no longer be its owners, and the node "
+                                                "has too little {} for them beside it",
+                                                model::resource_name(id)));
+    });
+    return fits;
+}
+
+void BindGuard::count(const store::Event& event, const Object& object) {
+    if (const auto* pod = std::get_if<PodPtr>(&object)) return ledger_.put(**pod);
+    if (const auto* node = std::get_if<NodePtr>(&object)) return ledger_.put(*node);
+    if (const auto* reservation = std::get_if<ReservationPtr>(&object)) return ledger_.put(*reservation);
+    const auto& record = *event.record;
+    if (event.type == store::Event::Type::Deleted) {
+        if (record.key.kind == "nodes") return ledger_.remove_node(record.key.name);
+        if (record.key.kind == "pods") return ledger_.remove_pod(record.uid);
+        if (record.key.kind == kReservations) return ledger_.remove_reservation(record.uid);
+    }
+    if (const auto kind = storage_kind(record.key.kind); !kind.empty()) count_storage(kind, event);
+}
+
+void BindGuard::count_storage(std::string_view kind, const store::Event& event) {
+    const auto& record = *event.record;
+    if (event.type == store::Event::Type::Deleted) {
+        return ledger::remove_supporting(kind, record.key.ns, record.key.name, ledger_);
+    }
+    // What cannot be read has been refused at the door.
+    if (const auto view = parse_here(*record.bytes)) {
+        (void)ledger::put_supporting(kind, *view, ledger_, record.revision);
+    }
+}
+
+}  // namespace berth::run

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "ledger/ledger.h"
+#include "model/allocated.h"
+#include "model/pod.h"
+#include "model/reservation.h"
+#include "sched/plugin.h"
+
+namespace berth::run {
+
+// What must hold of a placement, whoever asks for it: ports and amounts fit, no claim gets a second holder, the node
+// can attach its volumes, and what it draws from is there for it. Volumes are judged as far as the ledger knows of
+// them. Amounts that a profile leaves to others (an extender, ignoredResources) are not looked at for its pods.
+class BindRules {
+public:
+    // By schedulerName; the first one places reservations.
+    explicit BindRules(const std::map<std::string, sched::Profile, std::less<>>& profiles = {});
+
+    // A pod with the node and the links that it is to have.
+    Status judge_bind(const model::Pod& pod, const ledger::Ledger& ledger) const;
+    // A pod that is created with its node. The refusal has a cause for `spec.nodeName`: the reason and the message
+    // that the node's kubelet has for such a pod.
+    Status judge_created(const model::Pod& pod, const ledger::Ledger& ledger) const;
+    // A pod that stays on its node and is to be changed; the ledger is without it. It may lack no more than it did.
+    Status judge_change(const model::Pod& before, const model::Pod& after, const ledger::Ledger& ledger) const;
+    // A reservation with the node that it is to have. One that is to wait there needs no room yet; a preempting pod's
+    // needs nothing that a pod has.
+    Status judge_place(const model::Reservation& reservation, const ledger::Ledger& ledger) const;
+
+private:
+    const sched::Profile& fit_for(const model::Pod& pod) const;
+    Resources lacking(const model::Pod& pod, const ledger::Ledger& ledger) const;
+    Status judge_links(const sched::Ask& ask, const model::Links& links, const ledger::Ledger& ledger) const;
+    Status judge_volumes(const sched::Ask& ask, const model::Links& links, const ledger::Ledger& ledger) const;
+
+    sched::Profile ports_, fit_, holders_, attachments_;
+    sched::Profile reservations_fit_;
+    std::map<std::string, sched::Profile, std::less<>> fit_by_scheduler_;
+};
+
+}  // namespace berth::run

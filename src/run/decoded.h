@@ -1,0 +1,25 @@
+#pragma once
+
+#include <memory>
+
+#include "base/json_view.h"
+#include "base/memo.h"
+#include "base/result.h"
+#include "link/server.h"
+#include "model/pod.h"
+
+namespace berth::run {
+
+// With a parser of this thread's own: its buffers are large.
+Result<JsonView> parse_here(const std::string& text);
+
+Result<model::Pod> read_pod_here(const std::string& text);
+
+// The pod as of this revision. Where the text has a memo it is decoded once for all who read it.
+Result<std::shared_ptr<const model::Pod>> decode_pod(const std::string& text, uint64_t revision,
+                                                     const base::Memo* memo);
+inline Result<std::shared_ptr<const model::Pod>> decode_pod(const link::FeedEvent& event) {
+    return decode_pod(*event.text, event.revision, event.memo.get());
+}
+
+}  // namespace berth::run

@@ -1,0 +1,175 @@
+// What the runs tell of the objects that a server has: events, plans in order, metrics.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "base/json.h"
+#include "base/yaml.h"
+#include "run/reservations_driver.h"
+#include "run/scheduler_driver.h"
+#include "run/scripted_server.h"
+
+namespace berth::run {
+namespace {
+
+// A server with these objects and a node n1 of 4 cpu. Everything sent to it succeeds and changes nothing: the answers
+// carry a revision that no feed ever tells, so whoever wrote waits to see it.
+std::shared_ptr<Script> script_of(std::string_view yaml) {
+    static const std::map<std::string_view, std::string> kPlurals{
+        {"Pod", "pods"}, {"PriorityClass", "priorityclasses"}, {"Reservation", "reservations"}};
+    auto script = std::make_shared<Script>();
+    const auto documents = base::parse_yaml(yaml);
+    EXPECT_TRUE(documents);
+    script->has("nodes", R"({"kind":"Node","metadata":{"name":"n1","uid":"u"},
+        "status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"10"}}})");
+    for (const auto& document : *documents) {
+        script->has(kPlurals.at(base::find_string(document, {"kind"})), base::to_text(document));
+    }
+    script->answer_all({200, "{}", 1'000'000});
+    return script;
+}
+
+// "REASON NAME: MESSAGE" for an event and "METHOD PATH" for all else.
+std::string line_of(const link::Request& request) {
+    const auto body = base::parse_json(request.body);
+    if (request.method != "POST" || !body || base::find_string(*body, {"kind"}) != "Event") {
+        return request.method + " " + request.path;
+    }
+    return fmt::format("{} {}: {}", base::find_string(*body, {"reason"}),
+                       base::find_string(*body, {"involvedObject", "name"}), base::find_string(*body, {"message"}));
+}
+
+// The position of the first line that begins so, once there is one.
+size_t wait_for(Script& script, std::string_view beginning) {
+    return script.wait_for([&](const link::Request& request) { return line_of(request).starts_with(beginning); });
+}
+
+TEST(ReservationsDriver, TellsWhatIsWrongAndShowsWhatIsHeld) {
+    const auto script = script_of(R"(
+kind: Pod
+metadata: {name: by-others, namespace: default, uid: p1}
+spec: {nodeName: n1, containers: [{name: c, resources: {requests: {cpu: "4"}}}]}
+---
+kind: Pod
+metadata:
+  {name: marked, namespace: default, uid: p2,
+   annotations: {scheduling.koordinator.sh/reservation-allocated: '{"name":"held","uid":"r1"}'}}
+spec: {containers: [{name: c}]}
+---
+kind: Pod
+metadata:
+  {name: garbled, namespace: default, uid: p3,
+   annotations: {scheduling.koordinator.sh/reservation-allocated: '{'}}
+spec: {nodeName: n1, containers: [{name: c}]}
+---
+kind: Reservation
+metadata: {name: broken, uid: r2}
+spec:
+  owners: [{labelSelector: {matchLabels: {app: web}}}]
+  template: {spec: {tolerations: [{key: a, operator: Near}], containers: [{name: c}]}}
+---
+kind: Reservation
+metadata: {name: held, uid: r1}
+spec:
+  ttl: "0"
+  owners: [{labelSelector: {matchLabels: {app: web}}}]
+  template: {spec: {containers: [{name: c, resources: {requests: {cpu: "1500m"}}}]}}
+status:
+  phase: Available
+  nodeName: n1
+  allocatable: {cpu: 1500m}
+  conditions: [{type: Ready, status: "True", reason: Available}]
+)");
+    base::Metrics metrics;
+    ReservationsDriver run(script->server(), std::chrono::hours(24), base::system_clock(), metrics);
+    wait_for(*script, "NodeTooFull held: node n1 holds {cpu: \"1500m\"} more than it has");
+    wait_for(*script,
+             "AnnotationIgnored marked: annotation \"scheduling.koordinator.sh/reservation-allocated\" means nothing");
+    wait_for(
+        *script,
+        "AnnotationUnreadable garbled: annotation \"scheduling.koordinator.sh/reservation-allocated\": invalid JSON");
+    wait_for(*script,
+             "Unreadable broken: Reservation \"broken\": spec.template.spec.tolerations[0].operator: must be one of");
+    const std::string shown = metrics.text();
+    for (const auto* line :
+         {"scheduler_reservation_status_phase{name=\"held\",phase=\"Available\"} 1\n",
+          "scheduler_reservation_resource{name=\"held\",resource=\"cpu\",type=\"allocatable\",unit=\"core\"} 1.5\n"}) {
+        EXPECT_NE(shown.find(line), std::string::npos) << shown;
+    }
+}
+
+// Koordinator decodes the list as a whole: one such object stopped all of it.
+TEST(SchedulerDriver, ABrokenReservationStopsNobody) {
+    const auto script = script_of(R"(
+kind: Pod
+metadata: {name: web, namespace: default, uid: p1, labels: {app: web}}
+spec: {schedulerName: berth, containers: [{name: c, resources: {requests: {cpu: "4"}}}]}
+---
+kind: Reservation
+metadata: {name: broken, uid: r1}
+spec:
+  ttl: abc
+  owners: [{labelSelector: {matchLabels: {app: web}}}]
+  template: {spec: {containers: [{name: c, resources: {requests: {cpu: "4"}}}]}}
+---
+kind: Reservation
+metadata: {name: good, uid: r2}
+spec:
+  owners: [{labelSelector: {matchLabels: {app: web}}}]
+  template: {spec: {containers: [{name: c, resources: {requests: {cpu: "4"}}}]}}
+status:
+  phase: Available
+  nodeName: n1
+  allocatable: {cpu: "4"}
+)");
+    base::Metrics metrics;
+    SchedulerDriver run(script->server(), {{"berth", sched::default_profile()}}, base::system_clock(), metrics, {},
+                        Extenders{});
+    std::string binding;
+    script->wait_for([&](const link::Request& request) {
+        if (request.path != "/api/v1/namespaces/default/pods/web/binding") return false;
+        binding = request.body;
+        return true;
+    });
+    EXPECT_NE(binding.find("good"), std::string::npos) << "it draws from the one that can be read: " << binding;
+}
+
+// No API server resolves the class of a template; until its class is there a reservation must not be taken for the
+// most important one.
+TEST(SchedulerDriver, ResolvesThePriorityClassOfATemplate) {
+    const auto script = script_of(R"(
+kind: Pod
+metadata: {name: ordinary, namespace: default, uid: p1}
+spec: {priority: 0, schedulerName: berth, containers: [{name: c, resources: {requests: {cpu: "1"}}}]}
+---
+kind: PriorityClass
+metadata: {name: background, uid: c}
+value: -5
+---
+kind: Reservation
+metadata: {name: low, uid: r1}
+spec:
+  owners: [{labelSelector: {matchLabels: {app: web}}}]
+  template:
+    spec:
+      {schedulerName: berth, priorityClassName: background, containers: [{name: c, resources: {requests: {cpu: "1"}}}]}
+---
+kind: Reservation
+metadata: {name: unknown, uid: r2}
+spec:
+  owners: [{labelSelector: {matchLabels: {app: web}}}]
+  template:
+    spec:
+      {schedulerName: berth, priorityClassName: nobody, containers: [{name: c, resources: {requests: {cpu: "1"}}}]}
+)");
+    base::Metrics metrics;
+    SchedulerDriver run(script->server(), {{"berth", sched::default_profile()}}, base::system_clock(), metrics, {},
+                        Extenders{});
+    wait_for(*script, "FailedScheduling unknown: no PriorityClass with name nobody was found");
+    const size_t placed = wait_for(*script, "PATCH /apis/scheduling.koordinator.sh/v1alpha1/reservations/low/status");
+    EXPECT_LT(wait_for(*script, "POST /api/v1/namespaces/default/pods/ordinary/binding"), placed);
+}
+
+}  // namespace
+}  // namespace berth::run
