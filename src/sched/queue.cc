@@ -17,37 +17,33 @@ constexpr int64_t kMostCredit = 100'000;       // looks
 constexpr int64_t kPause = 199;                // times what a long attempt took
 constexpr uint64_t kMostCounted = 1ull << 40;  // looks; three hours
 
-constexpr uint32_t bits(std::initializer_list<Change> changes) {
-    uint32_t set = 0;
-    for (const Change change : changes) set |= static_cast<uint32_t>(change);
-    return set;
-}
+using ledger::changes;
 
 struct Cure {
     std::string_view plugin;
-    uint32_t changes;
+    ChangeSet cured_by;
 };
 
-constexpr uint32_t kNodeShape = bits({Change::NodeAdded, Change::NodeLabels, Change::NodeTaints});
+constexpr ChangeSet kNodeShape = changes({Change::NodeAdded, Change::NodeLabels, Change::NodeTaints});
 
 constexpr std::array kCures{
-    Cure{"NodeUnschedulable", bits({Change::NodeAdded, Change::NodeUnschedulable, Change::NodeTaints})},
-    Cure{"NodeName", bits({Change::NodeAdded})},
-    Cure{"TaintToleration", bits({Change::NodeAdded, Change::NodeTaints})},
-    Cure{"NodeAffinity", bits({Change::NodeAdded, Change::NodeLabels})},
-    Cure{"NodePorts", bits({Change::NodeAdded, Change::PodRemoved, Change::Reservation})},
+    Cure{"NodeUnschedulable", changes({Change::NodeAdded, Change::NodeUnschedulable, Change::NodeTaints})},
+    Cure{"NodeName", changes({Change::NodeAdded})},
+    Cure{"TaintToleration", changes({Change::NodeAdded, Change::NodeTaints})},
+    Cure{"NodeAffinity", changes({Change::NodeAdded, Change::NodeLabels})},
+    Cure{"NodePorts", changes({Change::NodeAdded, Change::PodRemoved, Change::Reservation})},
     Cure{"NodeResourcesFit",
-         bits({Change::NodeAdded, Change::NodeAllocatable, Change::PodRemoved, Change::Reservation})},
-    Cure{"VolumeRestrictions", bits({Change::NodeAdded, Change::PodRemoved, Change::Volume, Change::Reservation})},
-    Cure{"NodeVolumeLimits", bits({Change::NodeAdded, Change::PodRemoved, Change::Volume, Change::Reservation})},
-    Cure{"VolumeBinding", kNodeShape | bits({Change::Volume})},
-    Cure{"VolumeZone", kNodeShape | bits({Change::Volume})},
-    Cure{"PodTopologySpread", kNodeShape | bits({Change::NodeRemoved, Change::PodRemoved, Change::PodBound,
-                                                 Change::PodLabels, Change::Reservation})},
-    Cure{"InterPodAffinity", kNodeShape | bits({Change::PodRemoved, Change::PodBound, Change::PodLabels,
-                                                Change::Reservation, Change::Namespace})},
-    Cure{"Reservation", bits({Change::Reservation, Change::NodeAdded, Change::NodeAllocatable, Change::NodeLabels,
-                              Change::PodRemoved, Change::PodLabels})},
+         changes({Change::NodeAdded, Change::NodeAllocatable, Change::PodRemoved, Change::Reservation})},
+    Cure{"VolumeRestrictions", changes({Change::NodeAdded, Change::PodRemoved, Change::Volume, Change::Reservation})},
+    Cure{"NodeVolumeLimits", changes({Change::NodeAdded, Change::PodRemoved, Change::Volume, Change::Reservation})},
+    Cure{"VolumeBinding", kNodeShape | changes({Change::Volume})},
+    Cure{"VolumeZone", kNodeShape | changes({Change::Volume})},
+    Cure{"PodTopologySpread",
+         kNodeShape | changes({Change::PodRemoved, Change::PodBound, Change::PodLabels, Change::Reservation})},
+    Cure{"InterPodAffinity", kNodeShape | changes({Change::PodRemoved, Change::PodBound, Change::PodLabels,
+                                                   Change::Reservation, Change::Namespace})},
+    Cure{"Reservation", changes({Change::Reservation, Change::NodeAdded, Change::NodeAllocatable, Change::NodeLabels,
+                                 Change::PodRemoved, Change::PodLabels})},
 };
 
 }  // namespace
@@ -58,10 +54,10 @@ base::Duration Queue::backoff_after(int attempts) const {
     return std::min(wait, backoff_times_.longest);
 }
 
-uint32_t cures(std::string_view plugin) {
+ChangeSet cures(std::string_view plugin) {
     const auto found =
         std::find_if(kCures.begin(), kCures.end(), [&](const Cure& cure) { return cure.plugin == plugin; });
-    return found == kCures.end() ? static_cast<uint32_t>(Change::Everything) : found->changes;
+    return found == kCures.end() ? ledger::kAnyChange : found->cured_by;
 }
 
 void Queue::leave(Item& item) {
@@ -198,7 +194,7 @@ void Queue::unschedulable(std::string_view key, const std::vector<std::string_vi
     const auto found = items_.find(key);
     if (found == items_.end()) return;
     Item& item = found->second;
-    item.cured_by = plugins.empty() ? static_cast<uint32_t>(Change::Everything) : 0;
+    item.cured_by = plugins.empty() ? ledger::kAnyChange : 0;
     for (const auto plugin : plugins) item.cured_by |= cures(plugin);
     bool already = false;
     for (size_t bit = 0; bit < last_.size() && item.where == Where::InFlight; ++bit) {
@@ -213,7 +209,7 @@ void Queue::unschedulable(std::string_view key, const std::vector<std::string_vi
 }
 
 void Queue::happened(Change change, base::Instant now) {
-    const auto bit = static_cast<uint32_t>(change);
+    const auto bit = static_cast<ChangeSet>(change);
     ++changes_;
     for (size_t i = 0; i < last_.size(); ++i) {
         if (bit >> i & 1) last_[i] = changes_;

@@ -11,28 +11,15 @@
 
 #include "base/clock.h"
 #include "base/string_map.h"
+#include "ledger/change.h"
 
 namespace berth::sched {
 
-// What happened in the cluster, as far as it could cure somebody's refusal. Bits of a set.
-enum class Change : uint32_t {
-    NodeAdded = 1 << 0,
-    NodeAllocatable = 1 << 1,
-    NodeLabels = 1 << 2,
-    NodeTaints = 1 << 3,
-    NodeUnschedulable = 1 << 4,
-    PodRemoved = 1 << 5,   // bound pods that went, ended or shrank
-    PodBound = 1 << 6,     // a pod came to a node: affinity may hold now
-    PodLabels = 1 << 7,    // of a bound pod
-    Reservation = 1 << 8,  // appeared, became available, released room
-    Volume = 1 << 9,       // PV, PVC, StorageClass, CSINode, CSI capacity, VolumeAttachment
-    Namespace = 1 << 10,
-    NodeRemoved = 1 << 11,  // and its domain with it: the others may be the emptiest now
-    Everything = UINT32_MAX,
-};
+using ledger::Change;
+using ledger::ChangeSet;
 
 // The changes after which a pod that this plugin refused is worth another try.
-uint32_t cures(std::string_view plugin);
+ChangeSet cures(std::string_view plugin);
 
 // Who waits for a decision, and when. Highest priority first, then the longest waiting, then the first that came.
 //   active:        ready now
@@ -102,7 +89,7 @@ private:
         std::optional<base::Instant> ready_since;
         Where where = Where::Active;
         Lane lane = Lane::Plain;
-        uint32_t cured_by = 0;
+        ChangeSet cured_by = 0;
         base::Instant backoff_until;
         base::Instant parked_at;
         uint64_t popped_at_change = 0;
