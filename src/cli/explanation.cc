@@ -90,10 +90,11 @@ std::vector<std::string> changes_for(const sched::Ask& ask, const Ledger& ledger
     std::vector<std::string> out;
     for (const auto& block : blocks) {
         const size_t before = out.size();
-        if (block.filter == "NodeResourcesFit") lacking(ask, ledger, row, out);
-        if (block.filter == "TaintToleration") untolerated(ask, ledger.node(row), out);
-        if (block.filter == "NodeAffinity") unlabelled(ask, ledger.node(row), out);
-        if (block.filter == "NodeUnschedulable") out.push_back(fmt::format("kubectl uncordon {}", ledger.name(row)));
+        if (block.filter == sched::PluginId::NodeResourcesFit) lacking(ask, ledger, row, out);
+        if (block.filter == sched::PluginId::TaintToleration) untolerated(ask, ledger.node(row), out);
+        if (block.filter == sched::PluginId::NodeAffinity) unlabelled(ask, ledger.node(row), out);
+        if (block.filter == sched::PluginId::NodeUnschedulable)
+            out.push_back(fmt::format("kubectl uncordon {}", ledger.name(row)));
         if (out.size() == before) out.insert(out.end(), block.reasons.begin(), block.reasons.end());
     }
     return out;
@@ -119,7 +120,7 @@ void walk_filters(const sched::Ask& ask, const Ledger& ledger, Explanation& out)
             auto& blocks = out.nodes[std::string(ledger.name(row))];
             // Two parts of one plugin may both refuse.
             if (blocks.empty() || blocks.back().filter != refusal->plugin)
-                blocks.push_back({std::string(refusal->plugin), refusal->reasons});
+                blocks.push_back({refusal->plugin, refusal->reasons});
         }
     }
 }

@@ -16,7 +16,7 @@ struct Explanation {
         size_t out = 0;
     };
     struct Block {  // a filter that refuses a node, also when another refused it before
-        std::string filter;
+        sched::PluginId filter;
         std::vector<std::string> reasons;
     };
     struct Near {  // a node, and everything that would have to change there

@@ -52,7 +52,7 @@ Json explanation_document(const Explanation& it) {
     JsonObject nodes;
     for (const auto& [name, blocks] : it.nodes) {
         JsonObject refused;
-        for (const auto& block : blocks) refused[block.filter] = texts(block.reasons);
+        for (const auto& block : blocks) refused[sched::name_of(block.filter)] = texts(block.reasons);
         const auto score = it.scores.find(name);
         nodes[name] = JsonObject{{"feasible", blocks.empty()},
                                  {"score", score == it.scores.end() ? Json(nullptr) : Json(score->second)},

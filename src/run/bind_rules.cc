@@ -17,8 +17,6 @@
 namespace berth::run {
 namespace {
 
-constexpr std::string_view kFit = "NodeResourcesFit";
-
 Error no_node(const std::string& node) {
     return base::conflict(fmt::format("there is no node \"{}\"", node));
 }
@@ -32,8 +30,9 @@ Status judge(const sched::Ask& ask, const std::string& node, const ledger::Ledge
     const auto& why = *strikes.why(row);
     Error refused =
         base::conflict(fmt::format("node \"{}\" has no room for it: {}", node, fmt::join(why.reasons, ", ")));
-    refused.causes.push_back({std::string(why.plugin),
-                              fmt::format("Predicate {} failed: {}", why.plugin, fmt::join(why.reasons, ", ")), ""});
+    const auto plugin = sched::name_of(why.plugin);
+    refused.causes.push_back(
+        {std::string(plugin), fmt::format("Predicate {} failed: {}", plugin, fmt::join(why.reasons, ", ")), ""});
     return refused;
 }
 
@@ -170,7 +169,7 @@ BindRules::BindRules(const std::map<std::string, sched::Profile, std::less<>>& p
     const auto fit_of = [&](const sched::Profile& profile) {
         sched::Profile fit = fit_;
         for (const auto& filter : profile.filters) {
-            if (filter->name() == kFit) fit.filters = {filter};
+            if (filter->plugin() == sched::PluginId::NodeResourcesFit) fit.filters = {filter};
         }
         return fit;
     };

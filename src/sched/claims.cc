@@ -78,9 +78,9 @@ Said zone(const Ask& ask, const Ledger& ledger) {
 
 std::optional<Refusal> claims_refusal(const Ask& ask, const Ledger& ledger) {
     if (ask.spec->volumes.empty()) return std::nullopt;
-    if (auto said = restrictions(ask, ledger)) return Refusal{"VolumeRestrictions", {*std::move(said)}, true};
-    if (auto said = binding(ask, ledger)) return Refusal{"VolumeBinding", {*std::move(said)}, true};
-    if (auto said = zone(ask, ledger)) return Refusal{"VolumeZone", {*std::move(said)}, true};
+    if (auto said = restrictions(ask, ledger)) return Refusal{PluginId::VolumeRestrictions, {*std::move(said)}, true};
+    if (auto said = binding(ask, ledger)) return Refusal{PluginId::VolumeBinding, {*std::move(said)}, true};
+    if (auto said = zone(ask, ledger)) return Refusal{PluginId::VolumeZone, {*std::move(said)}, true};
     return std::nullopt;
 }
 

@@ -4,6 +4,7 @@
 
 #include "model/reader.h"
 #include "model/times.h"
+#include "sched/profile_args.h"
 #include "sched/profiles.h"
 
 namespace berth::sched {

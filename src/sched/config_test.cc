@@ -6,6 +6,7 @@
 #include "base/json_view.h"
 #include "base/yaml.h"
 #include "sched/live_test.h"
+#include "sched/profile_args.h"
 
 namespace berth::sched {
 namespace {
@@ -40,7 +41,17 @@ std::string scorers_of(const std::string& plugins) {
     return all.substr(all.find('|') + 1);
 }
 
+// kube-scheduler's order and weights, with what reservations need around them.
+constexpr const char* kDefault =
+    "Reservation NodeAffinity VolumeBinding NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts "
+    "NodeResourcesFit VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread InterPodAffinity "
+    "Reservation | TaintToleration=3 NodeAffinity=2 NodeResourcesFit=1 PodTopologySpread=2 InterPodAffinity=2 "
+    "NodeResourcesBalancedAllocation=1 ImageLocality=1";
+
 TEST(ConfigTest, WithoutProfilesItIsTheDefault) {
+    EXPECT_EQ(words(default_profile()), kDefault);
+    EXPECT_TRUE(default_profile().preempts);
+    EXPECT_EQ(default_profile().bind_timeout, std::chrono::seconds(600));
     const auto got = read("");
     ASSERT_TRUE(got.ok()) << got.error().message;
     ASSERT_EQ(got->profiles.size(), 1u);
@@ -64,6 +75,26 @@ TEST(ConfigTest, PluginsAreTurnedOnAndOffAndWeighed) {
     // Named at its own point it comes first, with that weight.
     EXPECT_EQ(scorers_of("{score: {enabled: [{name: ImageLocality, weight: 9}]}}").substr(0, 34),
               " ImageLocality=9 TaintToleration=3");
+}
+
+// Each filter and scorer says which row made it: what may cure its refusal is read there.
+TEST(ConfigTest, APluginIsNamedByItsRow) {
+    const PluginArgs args;
+    for (const Plugin& row : all_plugins()) {
+        EXPECT_EQ(&plugin_of(row.id), &row) << row.name;
+        EXPECT_EQ(name_of(row.id), row.name);
+        if (row.before) {
+            EXPECT_EQ(row.before(args)->plugin(), row.id) << row.name;
+        }
+        if (row.filter) {
+            EXPECT_EQ(row.filter(args)->plugin(), row.id) << row.name;
+            EXPECT_NE(row.cured_by, ledger::kAnyChange) << row.name << ": what cures it?";
+        }
+        if (row.scorer) {
+            EXPECT_EQ(row.scorer(args)->plugin(), row.id) << row.name;
+            EXPECT_GT(row.weight, 0) << row.name;
+        }
+    }
 }
 
 TEST(ConfigTest, FiltersMayBeLeftOut) {
@@ -99,6 +130,10 @@ TEST(ConfigTest, MistakesAreNamedWithTheirPath) {
     EXPECT_EQ(trouble("profiles: [{schedulerName: a, plugin: {}}]"), "profiles[0].plugin: unknown field");
     EXPECT_EQ(trouble("profiles: [{plugins: {filter: {enabled: [{name: Foo}]}}}]"),
               "profiles[0].plugins.filter.enabled[0].name: there is no plugin \"Foo\"");
+    EXPECT_EQ(trouble("profiles: [{plugins: {filter: {enabled: [{name: '*'}]}}}]"),
+              "profiles[0].plugins.filter.enabled[0].name: there is no plugin \"*\"");
+    EXPECT_EQ(trouble("profiles: [{plugins: {filter: {disabled: [{name: Reservation}]}}}]"),
+              "profiles[0].plugins.filter.disabled[0].name: there is no plugin \"Reservation\"");
     EXPECT_EQ(trouble("profiles: [{plugins: {score: {enabled: [{name: ImageLocality, weight: -1}]}}}]"),
               "profiles[0].plugins.score.enabled[0].weight: must be between 0 and 1000000");
     EXPECT_EQ(trouble("profiles: [{plugins: {score: {enabled: [{name: ImageLocality}, {name: ImageLocality}]}}}]"),

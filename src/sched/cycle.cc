@@ -12,7 +12,7 @@
 namespace berth::sched {
 namespace {
 
-constexpr std::string_view kFit = "NodeResourcesFit";
+constexpr PluginId kFit = PluginId::NodeResourcesFit;
 
 // Missing over allocatable, as an exact fraction.
 struct Shortage {
@@ -61,7 +61,7 @@ std::vector<std::string> too_large(const model::PodSpec& spec, const Ledger& led
 Strikes closed_to_waiting(const Ask& ask, const Ledger& ledger, const Profile& profile, const Nominated& nominated) {
     Strikes strikes(ledger, 0, static_cast<Row>(ledger.rows()));
     for (const auto& plugin : profile.filters) {
-        if (plugin->name() != kFit) plugin->strike(ask, ledger, strikes);
+        if (plugin->plugin() != kFit) plugin->strike(ask, ledger, strikes);
     }
     strikes.each_open([&](Row row) {
         auto reasons = too_large(*ask.spec, ledger, row);

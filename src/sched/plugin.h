@@ -10,12 +10,14 @@
 
 #include "base/clock.h"
 #include "sched/ask.h"
+#include "sched/plugin_id.h"
 #include "sched/strikes.h"
 
 namespace berth::sched {
 
-// The plugins whose answer for a row depends on that row's sums alone, and that sched/fast computes by itself.
-enum class RowTerm : uint8_t { None, Fit, Ports, LeastAllocated, BalancedAllocation };
+// The plugins whose answer for a row depends on that row's sums and reservations alone, and that sched/fast computes by
+// itself.
+enum class RowTerm : uint8_t { None, Fit, Ports, Credit, LeastAllocated, BalancedAllocation };
 
 // Domains of one label key that are closed to an ask.
 struct ClosedDomains {
@@ -29,7 +31,8 @@ struct ClosedDomains {
 // Strikes the rows where the ask cannot go. Preparation is the top of the function, then one plain loop over the rows.
 struct Filter {
     virtual ~Filter() = default;
-    virtual std::string_view name() const = 0;
+    virtual PluginId plugin() const = 0;
+    std::string_view name() const { return name_of(plugin()); }
     virtual void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const = 0;
 
     // What the fast way (sched/fast) may rely on. The defaults are always right, and make the ask take the plain way.
@@ -51,7 +54,8 @@ inline constexpr int64_t kMaxScore = 100;
 // Exact integers decide; a float may only prefer, and is rounded here.
 struct Scorer {
     virtual ~Scorer() = default;
-    virtual std::string_view name() const = 0;
+    virtual PluginId plugin() const = 0;
+    std::string_view name() const { return name_of(plugin()); }
     virtual void score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
                        std::span<int64_t> points) const = 0;
 
@@ -89,7 +93,7 @@ struct Profile {
     base::Duration bind_timeout = std::chrono::seconds(600);  // how long a pod waits for its volumes
 };
 
-// kube-scheduler's default profile.
+// kube-scheduler's default profile: that of an empty configuration.
 const Profile& default_profile();
 
 // Scales raw values to 0..100 by their maximum, as kube-scheduler's DefaultNormalizeScore; reversed: 100 - that.

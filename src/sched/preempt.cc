@@ -9,7 +9,7 @@
 namespace berth::sched {
 namespace {
 
-constexpr std::string_view kFit = "NodeResourcesFit";
+constexpr PluginId kFit = PluginId::NodeResourcesFit;
 
 // kube-scheduler asks DynamicResources first; for a pod without claims its answer is always the same.
 std::string in_their_words(std::string_view answer) {
@@ -124,7 +124,7 @@ Strikes after_fit(const Ask& ask, const Ledger& ledger, const Profile& profile) 
     bool reached = false;
     for (const auto& plugin : profile.filters) {
         if (reached) plugin->strike(ask, ledger, strikes);
-        reached = reached || plugin->name() == kFit;
+        reached = reached || plugin->plugin() == kFit;
     }
     return strikes;
 }

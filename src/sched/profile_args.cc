@@ -78,6 +78,14 @@ void read_strategy(const Reader& from, plugins::FitStrategy& out) {
     if (out.type == Type::RequestedToCapacityRatio) out.shape = read_shape(ratio["shape"]);
 }
 
+}  // namespace
+
+void only_known(const Reader& object, std::initializer_list<std::string_view> names) {
+    object.entries([&](std::string_view key, const Reader& value) {
+        if (std::find(names.begin(), names.end(), key) == names.end()) value.wrong("unknown field");
+    });
+}
+
 void read_fit(const Reader& args, PluginArgs& out) {
     only_known(args, {"apiVersion", "kind", "ignoredResources", "ignoredResourceGroups", "scoringStrategy"});
     const Reader ignored = args["ignoredResources"];
@@ -128,7 +136,7 @@ void read_spread(const Reader& args, PluginArgs& out) {
     }
 }
 
-void read_affinity(const Reader& args, PluginArgs& out) {
+void read_pod_affinity(const Reader& args, PluginArgs& out) {
     only_known(args, {"apiVersion", "kind", "hardPodAffinityWeight", "ignorePreferredTermsOfExistingPods"});
     const Reader weight = args["hardPodAffinityWeight"];
     out.affinity.required_affinity = in_range(weight, 1, 0, 100);
@@ -136,7 +144,7 @@ void read_affinity(const Reader& args, PluginArgs& out) {
     out.affinity.ignore_held_when_indifferent = ignore.flag();
 }
 
-void read_added(const Reader& args, PluginArgs& out) {
+void read_added_affinity(const Reader& args, PluginArgs& out) {
     only_known(args, {"apiVersion", "kind", "addedAffinity"});
     const Reader added = args["addedAffinity"];
     only_known(added,
@@ -158,35 +166,19 @@ void read_added(const Reader& args, PluginArgs& out) {
     });
 }
 
-}  // namespace
-
-void only_known(const Reader& object, std::initializer_list<std::string_view> names) {
-    object.entries([&](std::string_view key, const Reader& value) {
-        if (std::find(names.begin(), names.end(), key) == names.end()) value.wrong("unknown field");
-    });
+void read_volume_binding(const Reader& args, PluginArgs& out) {
+    only_known(args, {"apiVersion", "kind", "bindTimeoutSeconds", "shape"});
+    const Reader timeout = args["bindTimeoutSeconds"];
+    out.bind_timeout = std::chrono::seconds(in_range(timeout, 600, 0, 86400));
 }
 
-void read_plugin_args(std::string_view plugin, const Reader& args, PluginArgs& out) {
-    if (plugin == "NodeResourcesFit") return read_fit(args, out);
-    if (plugin == "NodeResourcesBalancedAllocation") return read_balanced(args, out);
-    if (plugin == "PodTopologySpread") return read_spread(args, out);
-    if (plugin == "InterPodAffinity") return read_affinity(args, out);
-    if (plugin == "NodeAffinity") return read_added(args, out);
-    if (plugin == "VolumeBinding") {
-        only_known(args, {"apiVersion", "kind", "bindTimeoutSeconds", "shape"});
-        const Reader timeout = args["bindTimeoutSeconds"];
-        out.bind_timeout = std::chrono::seconds(in_range(timeout, 600, 0, 86400));
-        return;
-    }
-    if (plugin == "DefaultPreemption") {
-        only_known(args, {"apiVersion", "kind", "minCandidateNodesPercentage", "minCandidateNodesAbsolute"});
-        const Reader percentage = args["minCandidateNodesPercentage"];
-        const Reader absolute = args["minCandidateNodesAbsolute"];
-        in_range(percentage, 10, 0, 100);
-        in_range(absolute, 100, 0, INT32_MAX);
-        return;
-    }
-    args.wrong(fmt::format("plugin \"{}\" takes no arguments", plugin));
+// Checked, and without effect: every node is looked at.
+void read_preemption(const Reader& args, PluginArgs&) {
+    only_known(args, {"apiVersion", "kind", "minCandidateNodesPercentage", "minCandidateNodesAbsolute"});
+    const Reader percentage = args["minCandidateNodesPercentage"];
+    const Reader absolute = args["minCandidateNodesAbsolute"];
+    in_range(percentage, 10, 0, 100);
+    in_range(absolute, 100, 0, INT32_MAX);
 }
 
 }  // namespace berth::sched

@@ -24,8 +24,14 @@ struct PluginArgs {
     base::Duration bind_timeout = std::chrono::seconds(600);
 };
 
-// Fills in what one pluginConfig entry says; what is wrong ends up in the Reader's trouble.
-void read_plugin_args(std::string_view plugin, const model::Reader& args, PluginArgs& out);
+// Each fills in what its plugin's pluginConfig entry says; what is wrong ends up in the Reader's trouble.
+void read_added_affinity(const model::Reader& args, PluginArgs& out);
+void read_fit(const model::Reader& args, PluginArgs& out);
+void read_volume_binding(const model::Reader& args, PluginArgs& out);
+void read_spread(const model::Reader& args, PluginArgs& out);
+void read_pod_affinity(const model::Reader& args, PluginArgs& out);
+void read_preemption(const model::Reader& args, PluginArgs& out);
+void read_balanced(const model::Reader& args, PluginArgs& out);
 
 // Every member must be one of these.
 void only_known(const model::Reader& object, std::initializer_list<std::string_view> names);

@@ -17,47 +17,12 @@ constexpr int64_t kMostCredit = 100'000;       // looks
 constexpr int64_t kPause = 199;                // times what a long attempt took
 constexpr uint64_t kMostCounted = 1ull << 40;  // looks; three hours
 
-using ledger::changes;
-
-struct Cure {
-    std::string_view plugin;
-    ChangeSet cured_by;
-};
-
-constexpr ChangeSet kNodeShape = changes({Change::NodeAdded, Change::NodeLabels, Change::NodeTaints});
-
-constexpr std::array kCures{
-    Cure{"NodeUnschedulable", changes({Change::NodeAdded, Change::NodeUnschedulable, Change::NodeTaints})},
-    Cure{"NodeName", changes({Change::NodeAdded})},
-    Cure{"TaintToleration", changes({Change::NodeAdded, Change::NodeTaints})},
-    Cure{"NodeAffinity", changes({Change::NodeAdded, Change::NodeLabels})},
-    Cure{"NodePorts", changes({Change::NodeAdded, Change::PodRemoved, Change::Reservation})},
-    Cure{"NodeResourcesFit",
-         changes({Change::NodeAdded, Change::NodeAllocatable, Change::PodRemoved, Change::Reservation})},
-    Cure{"VolumeRestrictions", changes({Change::NodeAdded, Change::PodRemoved, Change::Volume, Change::Reservation})},
-    Cure{"NodeVolumeLimits", changes({Change::NodeAdded, Change::PodRemoved, Change::Volume, Change::Reservation})},
-    Cure{"VolumeBinding", kNodeShape | changes({Change::Volume})},
-    Cure{"VolumeZone", kNodeShape | changes({Change::Volume})},
-    Cure{"PodTopologySpread",
-         kNodeShape | changes({Change::PodRemoved, Change::PodBound, Change::PodLabels, Change::Reservation})},
-    Cure{"InterPodAffinity", kNodeShape | changes({Change::PodRemoved, Change::PodBound, Change::PodLabels,
-                                                   Change::Reservation, Change::Namespace})},
-    Cure{"Reservation", changes({Change::Reservation, Change::NodeAdded, Change::NodeAllocatable, Change::NodeLabels,
-                                 Change::PodRemoved, Change::PodLabels})},
-};
-
 }  // namespace
 
 base::Duration Queue::backoff_after(int attempts) const {
     base::Duration wait = backoff_times_.first;
     for (int i = 1; i < attempts && wait < backoff_times_.longest; ++i) wait *= 2;
     return std::min(wait, backoff_times_.longest);
-}
-
-ChangeSet cures(std::string_view plugin) {
-    const auto found =
-        std::find_if(kCures.begin(), kCures.end(), [&](const Cure& cure) { return cure.plugin == plugin; });
-    return found == kCures.end() ? ledger::kAnyChange : found->cured_by;
 }
 
 void Queue::leave(Item& item) {
@@ -190,12 +155,11 @@ void Queue::failed(std::string_view key, base::Instant now) {
     back_off(item, now);
 }
 
-void Queue::unschedulable(std::string_view key, const std::vector<std::string_view>& plugins, base::Instant now) {
+void Queue::unschedulable(std::string_view key, ChangeSet cured_by, base::Instant now) {
     const auto found = items_.find(key);
     if (found == items_.end()) return;
     Item& item = found->second;
-    item.cured_by = plugins.empty() ? ledger::kAnyChange : 0;
-    for (const auto plugin : plugins) item.cured_by |= cures(plugin);
+    item.cured_by = cured_by;
     bool already = false;
     for (size_t bit = 0; bit < last_.size() && item.where == Where::InFlight; ++bit) {
         already = already || ((item.cured_by >> bit & 1) != 0 && last_[bit] > item.popped_at_change);

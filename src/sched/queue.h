@@ -18,9 +18,6 @@ namespace berth::sched {
 using ledger::Change;
 using ledger::ChangeSet;
 
-// The changes after which a pod that this plugin refused is worth another try.
-ChangeSet cures(std::string_view plugin);
-
 // Who waits for a decision, and when. Highest priority first, then the longest waiting, then the first that came.
 //   active:        ready now
 //   backoff:       tried and failed; ready after 1 s, doubled for each further failure up to 10 s (by default)
@@ -67,8 +64,8 @@ public:
     // Something broke that has nothing to do with the cluster's state (a conflict, the network): try again after
     // backoff.
     void failed(std::string_view key, base::Instant now);
-    // No node fits. `plugins` refused it; a change that happened while it was in flight counts too.
-    void unschedulable(std::string_view key, const std::vector<std::string_view>& plugins, base::Instant now);
+    // No node fits until one of these happens; what happened while it was in flight counts too.
+    void unschedulable(std::string_view key, ChangeSet cured_by, base::Instant now);
     void happened(Change change, base::Instant now);
     // What they waited for is there: those that are told need not sit out their backoff.
     void hurry(const std::function<bool(std::string_view key)>& told);

@@ -14,6 +14,8 @@ Instant at(double seconds) {
     return {static_cast<int64_t>(seconds * kSecond)};
 }
 
+constexpr ChangeSet kRoom = ledger::changes({Change::NodeAdded, Change::PodRemoved});
+
 TEST(Queue, HighestPriorityThenFirstCome) {
     Queue queue;
     queue.add({"low", 0, {}}, false, at(0));
@@ -29,7 +31,7 @@ TEST(Queue, OnlyAChangeThatCouldCureWakes) {
     Queue queue;
     queue.add({"p", 0, {}}, false, at(0));
     queue.pop(at(0));
-    queue.unschedulable("p", {"NodeResourcesFit"}, at(0));
+    queue.unschedulable("p", kRoom, at(0));
     queue.happened(Change::NodeLabels, at(5));
     EXPECT_EQ(queue.sizes().unschedulable, 1u);
     queue.happened(Change::PodRemoved, at(5));
@@ -53,7 +55,7 @@ TEST(Queue, AChangeWhileInFlightIsNotLost) {
     queue.add({"p", 0, {}}, false, at(0));
     queue.pop(at(0));
     queue.happened(Change::PodRemoved, at(0));
-    queue.unschedulable("p", {"NodeResourcesFit"}, at(0));
+    queue.unschedulable("p", kRoom, at(0));
     EXPECT_EQ(queue.sizes().backoff, 1u);
     EXPECT_EQ(queue.pop(at(1)), "p");
 }
@@ -62,7 +64,7 @@ TEST(Queue, SleepersTryAgainAfterFiveMinutes) {
     Queue queue;
     queue.add({"p", 0, {}}, false, at(0));
     queue.pop(at(0));
-    queue.unschedulable("p", {"NodeAffinity"}, at(0));
+    queue.unschedulable("p", kRoom, at(0));
     ASSERT_TRUE(queue.next_wake());
     EXPECT_EQ(*queue.next_wake(), at(300));
     EXPECT_EQ(queue.pop(at(299)), std::nullopt);
@@ -89,7 +91,7 @@ constexpr uint64_t kLongLooks = 2'000'000;  // 20 ms
 std::optional<std::string> fail_next(Queue& queue, uint64_t looks, Instant now) {
     const auto key = queue.pop(now);
     if (!key) return key;
-    queue.unschedulable(*key, {"PodTopologySpread"}, now);
+    queue.unschedulable(*key, kRoom, now);
     queue.worked(*key, looks, now);
     return key;
 }
@@ -163,7 +165,7 @@ double slowest_of_most(int poison, uint64_t looks) {
             queue.remove(*key);
         } else {
             now += static_cast<double>(looks) * 1e-8;
-            queue.unschedulable(*key, {"PodTopologySpread"}, at(now));
+            queue.unschedulable(*key, kRoom, at(now));
             queue.worked(*key, looks, at(now));
         }
     }

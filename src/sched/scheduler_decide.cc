@@ -1,23 +1,22 @@
 // The half of the scheduler that decides.
 #include <fmt/format.h>
 
-#include <set>
-
 #include "model/reservation_status.h"
 #include "sched/credit.h"
 #include "sched/draw.h"
 #include "sched/fast/decider.h"
+#include "sched/plugins/registry.h"
 #include "sched/preempt.h"
 #include "sched/scheduler.h"
 
 namespace berth::sched {
 namespace {
 
-// Which plugins refused: the changes that could cure them wake the pod.
-std::vector<std::string_view> refusing_plugins(const Strikes& strikes) {
-    std::set<std::string_view> names;
-    strikes.each_refusal([&](const Refusal& refusal, size_t) { names.insert(refusal.plugin); });
-    return {names.begin(), names.end()};
+// What could cure one of the refusals; anything, where there is no node.
+ChangeSet cures_of(const Strikes& strikes) {
+    ChangeSet set = 0;
+    strikes.each_refusal([&](const Refusal& refusal, size_t) { set |= plugin_of(refusal.plugin).cured_by; });
+    return set == 0 ? ledger::kAnyChange : set;
 }
 
 // For a row that was found by the fast way: nobody asks why not elsewhere.
@@ -107,7 +106,7 @@ void Scheduler::refuse(PendingPod& pending, const Ask& ask, const Strikes& strik
                        std::vector<Plan>& plans) {
     const model::Pod& pod = pending.pod;
     ++counts_.unschedulable[pod.spec->scheduler_name];
-    queue_.unschedulable(pod.meta.uid, refusing_plugins(strikes), now);
+    queue_.unschedulable(pod.meta.uid, cures_of(strikes), now);
     RefusePod refusal{pod.meta.uid, pod.meta.ns, pod.meta.name, ask.fault};
     std::vector<Plan> further;
     if (ask.fault.empty()) {
@@ -202,7 +201,7 @@ void Scheduler::decide_for(PendingReservation& pending, base::Instant now, base:
     if (row == ledger::kNoRow) {
         ++counts_.unschedulable[profiles_.begin()->first];
         if (!room_for.empty()) give_up_room(object, plans);
-        queue_.unschedulable(object.meta.uid, refusing_plugins(decision.verdict.strikes), now);
+        queue_.unschedulable(object.meta.uid, cures_of(decision.verdict.strikes), now);
         std::string message = diagnosis(decision.verdict.strikes, ledger_);
         if (message == pending.told) return;
         pending.told = message;

@@ -119,7 +119,7 @@ void Scheduler::conclude(PendingPod& pending, base::Instant now, std::vector<Pla
         }
         const auto said = closed.refused.find(name);
         const bool given = said != closed.refused.end() && !said->second.reason.empty();
-        const Refusal refusal{"Extenders",
+        const Refusal refusal{PluginId::Extenders,
                               {given ? said->second.reason : "node(s) were not passed by an extender"},
                               said != closed.refused.end() && said->second.unresolvable};
         strikes.overrule(row, &refusal);

@@ -14,7 +14,7 @@ Strikes::Strikes(const ledger::Ledger& ledger, Row begin, Row end)
 Strikes::Strikes(std::vector<uint8_t> open)
     : begin_(0), end_(static_cast<Row>(open.size())), open_(std::move(open)), why_(open_.size(), kNoRefusal) {}
 
-Strikes::RefusalId Strikes::refusal(std::string_view plugin, std::vector<std::string> reasons, bool unresolvable) {
+Strikes::RefusalId Strikes::refusal(PluginId plugin, std::vector<std::string> reasons, bool unresolvable) {
     Refusal made{plugin, std::move(reasons), unresolvable};
     const auto found = std::find(refusals_.begin(), refusals_.end(), made);
     if (found != refusals_.end()) return static_cast<RefusalId>(found - refusals_.begin());

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "ledger/ledger.h"
+#include "sched/plugin_id.h"
 
 namespace berth::sched {
 
@@ -14,7 +14,7 @@ using ledger::Row;
 
 // Why a filter refused a row. Unresolvable: no eviction could change it, so the row is no candidate for preemption.
 struct Refusal {
-    std::string_view plugin;
+    PluginId plugin;
     std::vector<std::string> reasons;
     bool unresolvable = false;
     bool operator==(const Refusal&) const = default;
@@ -38,7 +38,7 @@ public:
         }
     }
     // The same refusal always has the same id, so a filter makes it once, before its loop.
-    RefusalId refusal(std::string_view plugin, std::vector<std::string> reasons, bool unresolvable);
+    RefusalId refusal(PluginId plugin, std::vector<std::string> reasons, bool unresolvable);
     void strike(Row row, RefusalId id) {
         open_[row - begin_] = 0;
         why_[row - begin_] = id;

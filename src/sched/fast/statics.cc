@@ -11,7 +11,7 @@ void take_filter(const Filter& filter, Terms& terms, bool& fit) {
         fit = true;
     } else if (filter.row_term() == RowTerm::Ports) {
         terms.ports = true;
-    } else if (filter.name() == "Reservation") {
+    } else if (filter.row_term() == RowTerm::Credit) {
         terms.credit_filters.push_back(&filter);
     } else {
         (filter.by_node_alone() ? terms.node_filters : terms.far_filters).push_back(&filter);

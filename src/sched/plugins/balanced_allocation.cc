@@ -9,7 +9,7 @@ namespace {
 // A pod that asks for neither cpu nor memory gets 0.
 class BalancedAllocation final : public Scorer {
 public:
-    std::string_view name() const override { return "NodeResourcesBalancedAllocation"; }
+    PluginId plugin() const override { return PluginId::NodeResourcesBalancedAllocation; }
     RowTerm row_term() const override { return RowTerm::BalancedAllocation; }
     void score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
                std::span<int64_t> points) const override {

@@ -54,7 +54,7 @@ int64_t on_line(const std::vector<ShapePoint>& shape, int64_t utilization) {
 class FitScorer final : public Scorer {
 public:
     explicit FitScorer(FitStrategy strategy) : strategy_(std::move(strategy)) {}
-    std::string_view name() const override { return "NodeResourcesFit"; }
+    PluginId plugin() const override { return PluginId::NodeResourcesFit; }
     void score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
                std::span<int64_t> points) const override {
         for (size_t i = 0; i < feasible.size(); ++i) points[i] = of_row(ask, ledger, feasible[i]);
@@ -98,7 +98,7 @@ private:
 class BalancedOver final : public Scorer {
 public:
     explicit BalancedOver(std::vector<model::ResourceId> resources) : resources_(std::move(resources)) {}
-    std::string_view name() const override { return "NodeResourcesBalancedAllocation"; }
+    PluginId plugin() const override { return PluginId::NodeResourcesBalancedAllocation; }
     void score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
                std::span<int64_t> points) const override {
         const bool asks = std::any_of(resources_.begin(), resources_.end(),

@@ -19,7 +19,7 @@ bool on_node(const model::Node& node, const std::string& image) {
 // 1000 MiB a container (100 points).
 class ImageLocality final : public NodeScorer {
 public:
-    std::string_view name() const override { return "ImageLocality"; }
+    PluginId plugin() const override { return PluginId::ImageLocality; }
     Scaling scaling() const override { return Scaling::None; }
     void raw(const Ask& ask, const Ledger& ledger, std::span<const Row> rows,
              std::span<int64_t> points) const override {

@@ -12,7 +12,7 @@ using ledger::HeldTerm;
 using ledger::Hold;
 using ledger::TopologyKey;
 
-constexpr std::string_view kName = "InterPodAffinity";
+constexpr PluginId kPlugin = PluginId::InterPodAffinity;
 
 // A sum per domain of one key, and 0 for the rows that lack it.
 struct Sums {
@@ -77,7 +77,7 @@ bool spoken_of(const Ask& ask, const Ledger& ledger) {
 
 class AffinityFilter final : public Filter {
 public:
-    std::string_view name() const override { return kName; }
+    PluginId plugin() const override { return kPlugin; }
     bool concerns(const Ask& ask, const Ledger& ledger) const override {
         return !ask.spec->affinity.empty() || !ask.spec->anti_affinity.empty() || spoken_of(ask, ledger);
     }
@@ -86,10 +86,10 @@ public:
         if (!strikes.any_open() || !concerns(ask, ledger)) return;
         const Closed closed = closed_to(ask, ledger);
         if (closed.far.empty() && closed.near.empty() && closed.shunning.empty()) return;
-        const auto far = strikes.refusal(kName, {"node(s) didn't match pod affinity rules"}, true);
-        const auto near = strikes.refusal(kName, {"node(s) didn't match pod anti-affinity rules"}, false);
+        const auto far = strikes.refusal(kPlugin, {"node(s) didn't match pod affinity rules"}, true);
+        const auto near = strikes.refusal(kPlugin, {"node(s) didn't match pod anti-affinity rules"}, false);
         const auto refused =
-            strikes.refusal(kName, {"node(s) didn't satisfy existing pods anti-affinity rules"}, false);
+            strikes.refusal(kPlugin, {"node(s) didn't satisfy existing pods anti-affinity rules"}, false);
         const auto any = [](const Domains& keys, Row row) {
             return std::any_of(keys.begin(), keys.end(), [&](const ClosedDomains& key) { return key.closes(row); });
         };
@@ -186,7 +186,7 @@ private:
 class AffinityScorer final : public Scorer {
 public:
     explicit AffinityScorer(AffinityWeights weights) : weights_(weights) {}
-    std::string_view name() const override { return kName; }
+    PluginId plugin() const override { return kPlugin; }
     bool concerns(const Ask& ask, const Ledger& ledger) const override {
         return prefers(ask) || (!weights_.ignore_held_when_indifferent && spoken_of(ask, ledger));
     }

@@ -10,7 +10,7 @@
 namespace berth::sched::plugins {
 namespace {
 
-constexpr std::string_view kName = "NodeAffinity";
+constexpr PluginId kPlugin = PluginId::NodeAffinity;
 using NameSet = std::set<std::string, std::less<>>;
 
 // The names that one term's matchFields leave, or nullopt when it names none.
@@ -46,13 +46,13 @@ bool has_labels(const model::Labels& labels, const model::Labels& wanted) {
 
 class NamedNodesFilter final : public Filter {
 public:
-    std::string_view name() const override { return kName; }
+    PluginId plugin() const override { return kPlugin; }
     bool by_node_alone() const override { return true; }
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
         const auto names = named_nodes(*ask.spec);
         if (!names) return;
-        if (names->empty()) return strikes.refuse(strikes.refusal(kName, {"pod affinity terms conflict"}, true));
-        const auto refused = strikes.refusal(kName, {"node(s) didn't satisfy plugin(s) [NodeAffinity]"}, true);
+        if (names->empty()) return strikes.refuse(strikes.refusal(kPlugin, {"pod affinity terms conflict"}, true));
+        const auto refused = strikes.refusal(kPlugin, {"node(s) didn't satisfy plugin(s) [NodeAffinity]"}, true);
         strikes.each_open([&](Row row) {
             if (!names->contains(ledger.name(row))) strikes.strike(row, refused);
         });
@@ -62,13 +62,13 @@ public:
 class NodeAffinityFilter final : public Filter {
 public:
     explicit NodeAffinityFilter(AddedAffinity added) : added_(std::move(added)) {}
-    std::string_view name() const override { return kName; }
+    PluginId plugin() const override { return kPlugin; }
     bool by_node_alone() const override { return true; }
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
         if (added_.required) strike_unadded(ledger, strikes);
         const auto& spec = *ask.spec;
         if (spec.node_selector.empty() && !spec.required_nodes) return;
-        const auto refused = strikes.refusal(kName, {"node(s) didn't match Pod's node affinity/selector"}, true);
+        const auto refused = strikes.refusal(kPlugin, {"node(s) didn't match Pod's node affinity/selector"}, true);
         const model::NodeSelector required(spec.required_nodes.value_or(std::vector<model::NodeSelectorTerm>()));
         strikes.each_open([&](Row row) {
             const auto& labels = ledger.node(row).meta.labels;
@@ -80,7 +80,7 @@ public:
 
 private:
     void strike_unadded(const Ledger& ledger, Strikes& strikes) const {
-        const auto refused = strikes.refusal(kName, {"node(s) didn't match scheduler-enforced node affinity"}, true);
+        const auto refused = strikes.refusal(kPlugin, {"node(s) didn't match scheduler-enforced node affinity"}, true);
         const model::NodeSelector required(*added_.required);
         strikes.each_open([&](Row row) {
             if (!required.matches(ledger.name(row), ledger.node(row).meta.labels)) strikes.strike(row, refused);
@@ -93,13 +93,13 @@ private:
 class NodeAffinityScorer final : public NodeScorer {
 public:
     explicit NodeAffinityScorer(AddedAffinity added) : added_(std::move(added)) {}
-    std::string_view name() const override { return kName; }
+    PluginId plugin() const override { return kPlugin; }
     bool concerns(const Ask& ask, const Ledger&) const override {
         return !ask.spec->preferred_nodes.empty() || !added_.preferred.empty();
     }
     std::string fault(const Ask& ask) const override {
         const auto& fault = ask.spec->preferred_fault;
-        return fault.empty() ? "" : fmt::format("running PreScore plugin \"{}\": {}", kName, fault);
+        return fault.empty() ? "" : fmt::format("running PreScore plugin \"{}\": {}", name_of(kPlugin), fault);
     }
     Scaling scaling() const override { return Scaling::ByMax; }
     void raw(const Ask& ask, const Ledger& ledger, std::span<const Row> rows,

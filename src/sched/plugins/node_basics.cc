@@ -6,12 +6,12 @@ namespace {
 
 class NodeUnschedulable final : public Filter {
 public:
-    std::string_view name() const override { return "NodeUnschedulable"; }
+    PluginId plugin() const override { return PluginId::NodeUnschedulable; }
     bool by_node_alone() const override { return true; }
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
         static const model::Taint kCordoned{"node.kubernetes.io/unschedulable", "", "NoSchedule"};
         if (model::tolerates(ask.spec->tolerations, kCordoned)) return;
-        const auto refused = strikes.refusal(name(), {"node(s) were unschedulable"}, true);
+        const auto refused = strikes.refusal(plugin(), {"node(s) were unschedulable"}, true);
         strikes.each_open([&](Row row) {
             if (ledger.node(row).unschedulable) strikes.strike(row, refused);
         });
@@ -20,11 +20,11 @@ public:
 
 class NodeName final : public Filter {
 public:
-    std::string_view name() const override { return "NodeName"; }
+    PluginId plugin() const override { return PluginId::NodeName; }
     bool by_node_alone() const override { return true; }
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
         if (ask.spec->node_name.empty()) return;
-        const auto refused = strikes.refusal(name(), {"node(s) didn't match the requested node name"}, true);
+        const auto refused = strikes.refusal(plugin(), {"node(s) didn't match the requested node name"}, true);
         const Row wanted = ledger.row_of(ask.spec->node_name);
         strikes.each_open([&](Row row) {
             if (row != wanted) strikes.strike(row, refused);

@@ -5,13 +5,13 @@ namespace {
 
 class NodePorts final : public Filter {
 public:
-    std::string_view name() const override { return "NodePorts"; }
+    PluginId plugin() const override { return PluginId::NodePorts; }
     RowTerm row_term() const override { return RowTerm::Ports; }
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
         const auto& wanted = ask.spec->ports;
         if (wanted.empty()) return;
         const auto refused =
-            strikes.refusal(name(), {"node(s) didn't have free ports for the requested pod ports"}, false);
+            strikes.refusal(plugin(), {"node(s) didn't have free ports for the requested pod ports"}, false);
         strikes.each_open([&](Row row) {
             const auto& held = ledger.at(row).ports;
             const Credit* credit = ask.credit(row);

@@ -2,13 +2,46 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "ledger/change.h"
 #include "sched/plugin.h"
 
-// One factory a plugin; the list with order and weights is in registry.cc.
+namespace berth::model {
+class Reader;
+}
+
+namespace berth::sched {
+
+using ledger::ChangeSet;
+struct PluginArgs;
+
+// All that is known about a plugin.
+struct Plugin {
+    using MakeFilter = std::shared_ptr<const Filter> (*)(const PluginArgs&);
+    using MakeScorer = std::shared_ptr<const Scorer> (*)(const PluginArgs&);
+
+    PluginId id;
+    std::string_view name;
+    MakeFilter before = nullptr;  // what it says before rows are looked at, ahead of all filters
+    MakeFilter filter = nullptr;
+    MakeScorer scorer = nullptr;
+    int64_t weight = 0;  // of the scorer, when a profile says none
+    // Fills in what a pluginConfig entry says; nullptr: it takes no arguments.
+    void (*read_args)(const model::Reader& args, PluginArgs& out) = nullptr;
+    ChangeSet cured_by = ledger::kAnyChange;  // after which a pod that it refused is worth another try
+    bool preempts = false;
+    bool ours = false;  // part of every profile; no configuration names it
+};
+std::span<const Plugin> all_plugins();
+const Plugin& plugin_of(PluginId id);
+
+}  // namespace berth::sched
+
+// One factory a plugin; what else there is to say about it is its row in registry.cc.
 namespace berth::sched::plugins {
 
 std::shared_ptr<const Filter> node_unschedulable();

@@ -9,21 +9,22 @@
 namespace berth::sched::plugins {
 namespace {
 
-constexpr std::string_view kName = "Reservation";
+constexpr PluginId kPlugin = PluginId::Reservation;
 
 // Before all others: pods that go nowhere at all, or which must draw and cannot.
 class ReservationMatch final : public Filter {
 public:
-    std::string_view name() const override { return kName; }
+    PluginId plugin() const override { return kPlugin; }
+    RowTerm row_term() const override { return RowTerm::Credit; }
     bool concerns(const Ask& ask, const Ledger&) const override { return ask.pod && !ask.plain(); }
 
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
         if (!ask.pod) return;
         if (ask.plain()) return;
-        if (!ask.fault.empty()) return strikes.refuse(strikes.refusal(kName, {ask.fault}, true));
-        const auto unmatched = strikes.refusal(kName, {"node(s) no reservations match reservation affinity"}, true);
+        if (!ask.fault.empty()) return strikes.refuse(strikes.refusal(kPlugin, {ask.fault}, true));
+        const auto unmatched = strikes.refusal(kPlugin, {"node(s) no reservations match reservation affinity"}, true);
         const auto unreadable =
-            strikes.refusal(kName, {"node(s) had a pod whose reservation-allocated cannot be read"}, true);
+            strikes.refusal(kPlugin, {"node(s) had a pod whose reservation-allocated cannot be read"}, true);
         strikes.each_open([&](Row row) {
             const bool credit = ask.credit(row) != nullptr;
             if (!credit && ask.wishes.affinity) return strikes.strike(row, unmatched);
@@ -35,7 +36,8 @@ public:
 // After the node's own resources: what the reservations themselves must have.
 class ReservationFit final : public Filter {
 public:
-    std::string_view name() const override { return kName; }
+    PluginId plugin() const override { return kPlugin; }
+    RowTerm row_term() const override { return RowTerm::Credit; }
     bool concerns(const Ask& ask, const Ledger& ledger) const override {
         return ask.reservation ? !ledger.reservations().empty() : !ask.credits.empty();
     }
@@ -72,14 +74,14 @@ private:
         return {"Reservation(s) didn't have free ports for the requested pod ports"};
     }
     static void refuse(Row row, std::vector<std::string> reasons, Strikes& strikes) {
-        strikes.strike(row, strikes.refusal(kName, std::move(reasons), false));
+        strikes.strike(row, strikes.refusal(kPlugin, std::move(reasons), false));
     }
 
     static void strike_conflicts(const model::Reservation& asks, const Ledger& ledger, Strikes& strikes) {
         if (asks.made_by_us()) return;
         const bool joint = asks.policy == model::AllocatePolicy::Default;
-        const auto conflict = strikes.refusal(kName, {"node(s) reservation allocate policy conflict"}, true);
-        const auto same = strikes.refusal(kName, {"node(s) already had the same reusable reservation"}, true);
+        const auto conflict = strikes.refusal(kPlugin, {"node(s) reservation allocate policy conflict"}, true);
+        const auto same = strikes.refusal(kPlugin, {"node(s) already had the same reusable reservation"}, true);
         strikes.each_open([&](Row row) {
             for (const ReservationIndex index : ledger.at(row).reservations) {
                 const auto& other = *ledger.reservation(index).object;

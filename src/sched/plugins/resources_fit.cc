@@ -11,7 +11,7 @@
 namespace berth::sched::plugins {
 namespace {
 
-constexpr std::string_view kName = "NodeResourcesFit";
+constexpr PluginId kPlugin = PluginId::NodeResourcesFit;
 
 struct Want {
     model::ResourceId id;
@@ -50,7 +50,7 @@ std::vector<Want> wants_of(const model::PodSpec& spec, const Ledger& ledger, con
 class FitFilter final : public Filter {
 public:
     explicit FitFilter(FitOptions options) : options_(std::move(options)) {}
-    std::string_view name() const override { return kName; }
+    PluginId plugin() const override { return kPlugin; }
     RowTerm row_term() const override {
         return options_.ignored.empty() && options_.ignored_groups.empty() ? RowTerm::Fit : RowTerm::None;
     }
@@ -110,7 +110,7 @@ private:
         for (const Want& want : wants) {
             if (is_short(want)) reasons.push_back(want.reason);
         }
-        return strikes.refusal(kName, std::move(reasons), unresolvable);
+        return strikes.refusal(kPlugin, std::move(reasons), unresolvable);
     }
 
     static constexpr size_t kMostListed = 63;
@@ -120,7 +120,7 @@ private:
 
 class LeastAllocated final : public Scorer {
 public:
-    std::string_view name() const override { return kName; }
+    PluginId plugin() const override { return kPlugin; }
     RowTerm row_term() const override { return RowTerm::LeastAllocated; }
     void score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
                std::span<int64_t> points) const override {

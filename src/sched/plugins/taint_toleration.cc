@@ -5,14 +5,14 @@
 namespace berth::sched::plugins {
 namespace {
 
-constexpr std::string_view kName = "TaintToleration";
+constexpr PluginId kPlugin = PluginId::TaintToleration;
 
 class TaintFilter final : public Filter {
 public:
-    std::string_view name() const override { return kName; }
+    PluginId plugin() const override { return kPlugin; }
     bool by_node_alone() const override { return true; }
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
-        const auto refused = strikes.refusal(kName, {"node(s) had untolerated taint(s)"}, true);
+        const auto refused = strikes.refusal(kPlugin, {"node(s) had untolerated taint(s)"}, true);
         strikes.each_open([&](Row row) {
             for (const auto& taint : ledger.node(row).taints) {
                 const bool hard = taint.effect == "NoSchedule" || taint.effect == "NoExecute";
@@ -25,7 +25,7 @@ public:
 // Fewer untolerated PreferNoSchedule taints are better; when no node has any, every node has the full score.
 class TaintScorer final : public NodeScorer {
 public:
-    std::string_view name() const override { return kName; }
+    PluginId plugin() const override { return kPlugin; }
     Scaling scaling() const override { return Scaling::ByMaxReversed; }
     void raw(const Ask& ask, const Ledger& ledger, std::span<const Row> rows,
              std::span<int64_t> points) const override {

@@ -11,7 +11,7 @@ namespace {
 using ledger::kNoDomain;
 using model::SpreadConstraint;
 
-constexpr std::string_view kName = "PodTopologySpread";
+constexpr PluginId kPlugin = PluginId::PodTopologySpread;
 constexpr std::string_view kHostname = "kubernetes.io/hostname";
 
 // The constraints of one kind that hold for an ask.
@@ -111,7 +111,7 @@ const ledger::TopologyKey* key_nowhere(const Ask& ask, const Ledger& ledger) {
 class SpreadFilter final : public Filter {
 public:
     explicit SpreadFilter(SpreadDefaults defaults) : defaults_(std::move(defaults)) {}
-    std::string_view name() const override { return kName; }
+    PluginId plugin() const override { return kPlugin; }
     bool concerns(const Ask& ask, const Ledger& ledger) const override {
         return constrained(ask, ledger, defaults_, true);
     }
@@ -119,12 +119,12 @@ public:
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
         if (!strikes.any_open() || !concerns(ask, ledger)) return;
         const auto unlabelled = strikes.refusal(
-            kName, {"node(s) didn't match pod topology spread constraints (missing required label)"}, true);
+            kPlugin, {"node(s) didn't match pod topology spread constraints (missing required label)"}, true);
         ledger.terms().trim();
         if (key_nowhere(ask, ledger) != nullptr) {
             return strikes.each_open([&](Row row) { strikes.strike(row, unlabelled); });
         }
-        const auto skewed = strikes.refusal(kName, {"node(s) didn't match pod topology spread constraints"}, false);
+        const auto skewed = strikes.refusal(kPlugin, {"node(s) didn't match pod topology spread constraints"}, false);
         const std::vector<ClosedDomains> limits = limits_of(ask, ledger, constraints_of(ask, ledger, defaults_, true));
         strikes.each_open([&](Row row) {
             for (const ClosedDomains& limit : limits) {
@@ -171,7 +171,7 @@ struct Preference {
 class SpreadScorer final : public Scorer {
 public:
     explicit SpreadScorer(SpreadDefaults defaults) : defaults_(std::move(defaults)) {}
-    std::string_view name() const override { return kName; }
+    PluginId plugin() const override { return kPlugin; }
     bool concerns(const Ask& ask, const Ledger& ledger) const override {
         return constrained(ask, ledger, defaults_, false);
     }

@@ -275,7 +275,7 @@ TEST_F(Spread, AKeyThatNoNodeHasCostsNoCounting) {
 TEST_F(Spread, NothingIsCountedForClosedRows) {
     const model::PodSpec spec = asking({spread(1, kZone, "app=web")});
     Strikes strikes(ledger, 0, static_cast<Row>(ledger.rows()));
-    const auto other = strikes.refusal("Other", {"no"}, false);
+    const auto other = strikes.refusal(PluginId::NodeName, {"no"}, false);
     strikes.each_open([&](Row row) { strikes.strike(row, other); });
     spread_filter_->strike(ask(spec), ledger, strikes);
     EXPECT_EQ(ledger.terms().sizes().tallies, 0U);

@@ -6,7 +6,7 @@
 namespace berth::sched::plugins {
 namespace {
 
-constexpr std::string_view kName = "VolumeBinding";
+constexpr PluginId kPlugin = PluginId::VolumeBinding;
 
 enum class Bound : uint8_t { Reachable, OutOfReach, Missing };
 
@@ -22,7 +22,7 @@ Bound check_bound(const std::vector<std::shared_ptr<const model::PersistentVolum
 
 class VolumeBinding final : public Filter {
 public:
-    std::string_view name() const override { return kName; }
+    PluginId plugin() const override { return kPlugin; }
     bool concerns(const Ask& ask, const Ledger&) const override { return !ask.spec->volumes.empty(); }
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
         if (ask.spec->volumes.empty()) return;
@@ -42,7 +42,7 @@ public:
             if (reach == Bound::Missing) {
                 reasons.emplace_back("node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)");
             }
-            if (!reasons.empty()) strikes.strike(row, strikes.refusal(kName, std::move(reasons), true));
+            if (!reasons.empty()) strikes.strike(row, strikes.refusal(kPlugin, std::move(reasons), true));
         });
     }
 };

@@ -8,7 +8,7 @@ namespace {
 // are missing, lost, going, or that somebody else must bind first.
 class VolumeClaims final : public Filter {
 public:
-    std::string_view name() const override { return "VolumeBinding"; }
+    PluginId plugin() const override { return PluginId::VolumeBinding; }
     bool concerns(const Ask& ask, const Ledger&) const override { return !ask.spec->volumes.empty(); }
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
         if (auto refusal = claims_refusal(ask, ledger)) {

@@ -96,13 +96,13 @@ Attached attached_then(Attached now, const Ask& ask, const Attachables& wanted, 
 
 class VolumeLimits final : public Filter {
 public:
-    std::string_view name() const override { return "NodeVolumeLimits"; }
+    PluginId plugin() const override { return PluginId::NodeVolumeLimits; }
     bool concerns(const Ask& ask, const Ledger&) const override { return !ask.spec->volumes.empty(); }
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
         if (ask.spec->volumes.empty()) return;
         const Attachables wanted = ledger.volumes().attachables(*ask.spec, ask.reservation != nullptr);
         if (wanted.empty()) return;
-        const auto refused = strikes.refusal(name(), {"node(s) exceed max volume count"}, false);
+        const auto refused = strikes.refusal(plugin(), {"node(s) exceed max volume count"}, false);
         strikes.each_open([&](Row row) {
             if (exceeds(ask, wanted, ledger, row)) strikes.strike(row, refused);
         });

@@ -9,7 +9,7 @@ namespace {
 using model::Volume;
 using model::VolumeKind;
 
-constexpr std::string_view kName = "VolumeRestrictions";
+constexpr PluginId kPlugin = PluginId::VolumeRestrictions;
 
 bool is_disk(const Volume& volume) {
     return volume.kind == VolumeKind::GcePd || volume.kind == VolumeKind::AwsEbs || volume.kind == VolumeKind::Iscsi ||
@@ -47,7 +47,7 @@ bool in_use(const AskedClaims& claims, const Ask& ask, const Ledger& ledger) {
 
 class VolumeRestrictions final : public Filter {
 public:
-    std::string_view name() const override { return kName; }
+    PluginId plugin() const override { return kPlugin; }
     bool concerns(const Ask& ask, const Ledger&) const override { return !ask.spec->volumes.empty(); }
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
         if (ask.spec->volumes.empty()) return;
@@ -55,8 +55,8 @@ public:
         std::copy_if(ask.spec->volumes.begin(), ask.spec->volumes.end(), std::back_inserter(disks), is_disk);
         const bool taken = in_use(claims_of(ask, ledger), ask, ledger);
         if (disks.empty() && !taken) return;
-        const auto disk = strikes.refusal(kName, {"node(s) had no available disk"}, false);
-        const auto once = strikes.refusal(kName,
+        const auto disk = strikes.refusal(kPlugin, {"node(s) had no available disk"}, false);
+        const auto once = strikes.refusal(kPlugin,
                                           {"node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod "
                                            "access mode already in-use by another pod"},
                                           false);

@@ -60,13 +60,13 @@ const std::string* label_of(const model::Labels& node, std::string_view key) {
 
 class VolumeZone final : public Filter {
 public:
-    std::string_view name() const override { return "VolumeZone"; }
+    PluginId plugin() const override { return PluginId::VolumeZone; }
     bool concerns(const Ask& ask, const Ledger&) const override { return !ask.spec->volumes.empty(); }
     void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
         if (ask.spec->volumes.empty()) return;
         const std::vector<Place> places = places_of(claims_of(ask, ledger), ledger);
         if (places.empty()) return;
-        const auto refused = strikes.refusal(name(), {"node(s) had no available volume zone"}, true);
+        const auto refused = strikes.refusal(plugin(), {"node(s) had no available volume zone"}, true);
         strikes.each_open([&](Row row) {
             if (!reachable(places, ledger.node(row).meta.labels)) strikes.strike(row, refused);
         });
