@@ -9,6 +9,7 @@
 
 #include "api/call.h"
 #include "api/pki.h"
+#include "app/driver_thread.h"
 #include "app/local_link.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -254,20 +255,28 @@ Result<std::vector<std::unique_ptr<Component>>> start_components(Server& server,
     if (!server.store().failure()) TRY(create_first_objects(server, options));
     std::vector<std::unique_ptr<Component>> out;
     const base::Clock& clock = server.desk().clock;
+    base::Metrics& metrics = server.front().metrics();
     if (!options.no_scheduler) {
         sched::Configuration config = TRY(scheduler_configuration(options));
         run::Extenders extenders = TRY(run::Extenders::open(config.options.extenders));
-        out.push_back(std::make_unique<Running<run::SchedulerDriver>>(
-            local_link(server, api::scheduler_identity()), std::move(config.profiles), clock, server.front().metrics(),
-            config.options, std::move(extenders)));
+        out.push_back(std::make_unique<DriverThread>("scheduler", clock, [&](link::Wake wake) {
+            run::SchedulerDriver::Doors doors{local_link(server, api::scheduler_identity()), std::move(wake), metrics,
+                                              clock, std::move(extenders)};
+            return std::make_unique<run::SchedulerDriver>(std::move(doors), std::move(config.profiles), config.options);
+        }));
     }
     if (!leaves_out(options, "reservation")) {
-        out.push_back(std::make_unique<Running<run::ReservationsDriver>>(
-            local_link(server, api::controller_identity("reservation")), options.reservation_gc, clock,
-            server.front().metrics()));
+        out.push_back(std::make_unique<DriverThread>("reservations", clock, [&](link::Wake wake) {
+            return std::make_unique<run::ReservationsDriver>(
+                local_link(server, api::controller_identity("reservation")), std::move(wake), options.reservation_gc,
+                metrics);
+        }));
     }
-    out.push_back(std::make_unique<Running<run::ControllersDriver>>(
-        local_link(server, api::controller_identity("berth")), reconcilers(server, options), clock));
+    const auto controllers = [&](link::Wake wake) {
+        return std::make_unique<run::ControllersDriver>(local_link(server, api::controller_identity("berth")),
+                                                        std::move(wake), reconcilers(server, options));
+    };
+    out.push_back(std::make_unique<DriverThread>("controllers", clock, controllers, base::Turn::Behind));
     return out;
 }
 

@@ -2,10 +2,11 @@
 
 #include <optional>
 
+#include "app/address.h"
 #include "app/attached.h"
 #include "app/commands.h"
 #include "app/health.h"
-#include "app/webhook_run.h"
+#include "app/webhook.h"
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
@@ -16,12 +17,12 @@ namespace {
 
 struct WebhookFlags {
     std::string address;
-    WebhookOptions options{{}, {"system:serviceaccount:berth-system:berth-scheduler"}};
+    run::WebhookOptions options{.trusted = {"system:serviceaccount:berth-system:berth-scheduler"}};
 };
 
 // How the webhook's part of the process reaches the server: a way of its own, so that neither waits for the other.
 struct WebhookDoor {
-    WebhookOptions options;
+    run::WebhookOptions options;
     std::function<Result<std::unique_ptr<link::Server>>()> connect;
 };
 
@@ -40,8 +41,10 @@ void add_webhook_flags(cli::CommandLine& line, WebhookFlags& flags) {
 Result<std::optional<WebhookDoor>> open_webhook(const WebhookFlags& flags, const AttachedOptions& attached) {
     if (flags.address.empty()) return std::optional<WebhookDoor>();
     WebhookDoor door{flags.options, [attached] { return link::connect(attached.access, attached.remote); }};
-    door.options.address = TRY(parse_address("--binding-webhook", flags.address));
-    if (door.options.address.port == 0) return base::bad_request("--binding-webhook: name a port, not 0");
+    const Address address = TRY(parse_address("--binding-webhook", flags.address));
+    door.options.host = address.host;
+    door.options.port = address.port;
+    if (address.port == 0) return base::bad_request("--binding-webhook: name a port, not 0");
     TRY(door.connect());
     return std::optional<WebhookDoor>(std::move(door));
 }
@@ -50,7 +53,9 @@ class Controllers final : public Component {
 public:
     Controllers(std::unique_ptr<link::Server> server, base::Duration gc, const std::optional<WebhookDoor>& door,
                 base::Metrics& metrics)
-        : reservations_(std::move(server), gc, base::system_clock(), metrics) {
+        : reservations_("reservations", base::system_clock(), [&](link::Wake wake) {
+              return std::make_unique<run::ReservationsDriver>(std::move(server), std::move(wake), gc, metrics);
+          }) {
         if (!door) return;
         auto way = door->connect();
         if (way) {
@@ -63,8 +68,8 @@ public:
     bool synced() const override { return reservations_.synced() && (!webhook_ || webhook_->synced()); }
 
 private:
-    run::ReservationsDriver reservations_;
-    std::optional<WebhookRun> webhook_;
+    DriverThread reservations_;
+    std::optional<Webhook> webhook_;
 };
 
 }  // namespace

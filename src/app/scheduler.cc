@@ -2,6 +2,7 @@
 
 #include "app/attached.h"
 #include "app/commands.h"
+#include "app/driver_thread.h"
 #include "app/scheduler_config.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
@@ -50,12 +51,15 @@ int scheduler(std::vector<std::string> words) {
         fmt::print(stderr, "berth scheduler: {}\n", extenders.error().message);
         return cli::kFailed;
     }
-    return run_attached(
-        "berth scheduler", flags.attached, [&](std::unique_ptr<link::Server> server, base::Metrics& metrics) {
-            return std::make_unique<Running<run::SchedulerDriver>>(std::move(server), config.profiles,
-                                                                   base::system_clock(), metrics, config.options,
-                                                                   std::move(*extenders));
+    const auto start = [&](std::unique_ptr<link::Server> server, base::Metrics& metrics) {
+        const auto& clock = base::system_clock();
+        return std::make_unique<DriverThread>("scheduler", clock, [&](link::Wake wake) {
+            run::SchedulerDriver::Doors doors{std::move(server), std::move(wake), metrics, clock,
+                                              std::move(*extenders)};
+            return std::make_unique<run::SchedulerDriver>(std::move(doors), config.profiles, config.options);
         });
+    };
+    return run_attached("berth scheduler", flags.attached, start);
 }
 
 }  // namespace berth::app

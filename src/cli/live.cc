@@ -8,32 +8,6 @@
 namespace berth::cli {
 namespace {
 
-struct Listed {
-    const char* kind;
-    const char* path;
-};
-
-// Nodes first, then what decides about pods, then what is placed.
-constexpr std::array kListed{
-    Listed{"Node", "/api/v1/nodes"},
-    Listed{"Namespace", "/api/v1/namespaces"},
-    Listed{"Service", "/api/v1/services"},
-    Listed{"ReplicationController", "/api/v1/replicationcontrollers"},
-    Listed{"ReplicaSet", "/apis/apps/v1/replicasets"},
-    Listed{"StatefulSet", "/apis/apps/v1/statefulsets"},
-    Listed{"PersistentVolume", "/api/v1/persistentvolumes"},
-    Listed{"PersistentVolumeClaim", "/api/v1/persistentvolumeclaims"},
-    Listed{"StorageClass", "/apis/storage.k8s.io/v1/storageclasses"},
-    Listed{"CSINode", "/apis/storage.k8s.io/v1/csinodes"},
-    Listed{"CSIDriver", "/apis/storage.k8s.io/v1/csidrivers"},
-    Listed{"CSIStorageCapacity", "/apis/storage.k8s.io/v1/csistoragecapacities"},
-    Listed{"VolumeAttachment", "/apis/storage.k8s.io/v1/volumeattachments"},
-    Listed{"PodDisruptionBudget", "/apis/policy/v1/poddisruptionbudgets"},
-    Listed{"PriorityClass", "/apis/scheduling.k8s.io/v1/priorityclasses"},
-    Listed{"Reservation", "/apis/scheduling.koordinator.sh/v1alpha1/reservations"},
-    Listed{"Pod", "/api/v1/pods"},
-};
-
 Error refused(const link::Reply& reply) {
     const auto status = base::parse_json(reply.body);
     std::string said(status ? base::find_string(*status, {"message"}) : std::string_view(reply.body));
@@ -44,17 +18,17 @@ Error refused(const link::Reply& reply) {
 }
 
 // Page by page. A kind that the server does not have is no error: there are none of it.
-Status list_into(link::Server& server, const Listed& listed, World& world) {
+Status list_into(link::Server& server, const ledger::Kind& kind, World& world) {
     std::string more;
     do {
-        const auto reply = TRY(link::ask(
-            server, {"GET", fmt::format("{}?limit=500{}{}", listed.path, more.empty() ? "" : "&continue=", more)}));
+        const auto reply = TRY(link::ask(server, {"GET", fmt::format("{}/{}?limit=500{}{}", kind.path(), kind.plural,
+                                                                     more.empty() ? "" : "&continue=", more)}));
         if (reply.code == 404) return {};
         if (!reply.ok()) return refused(reply);
         Json page = TRY(base::parse_json(reply.body));
         if (const Json* items = base::find(page, {"items"}); items != nullptr && items->is_array()) {
             for (Json item : items->as_array()) {
-                item.as_object()["kind"] = listed.kind;
+                item.as_object()["kind"] = kind.kind;
                 TRY(world.put(item));
             }
         }
@@ -85,7 +59,7 @@ Result<Json> ask_object(link::Server& server, link::Request request) {
 }
 
 Status load_live(link::Server& server, World& world) {
-    for (const auto& listed : kListed) TRY(list_into(server, listed, world));
+    for (const auto& kind : ledger::kinds()) TRY(list_into(server, kind, world));
     return {};
 }
 

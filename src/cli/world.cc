@@ -9,7 +9,6 @@
 #include "control/reservations.h"
 #include "model/node.h"
 #include "model/node_reservation.h"
-#include "model/reservation_priority.h"
 #include "model/reservation_status.h"
 #include "model/room.h"
 #include "sched/cycle.h"
@@ -43,30 +42,10 @@ void fill(Outcome& outcome, const sched::Verdict& verdict, const ledger::Ledger&
 
 // Kinds are told apart by their group: others have Services and Reservations, too. Without one it is believed.
 bool means_something(std::string_view kind, std::string_view version) {
-    static constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
-        {"Node", ""},
-        {"Pod", ""},
-        {"Namespace", ""},
-        {"Service", ""},
-        {"ReplicationController", ""},
-        {"PersistentVolume", ""},
-        {"PersistentVolumeClaim", ""},
-        {"ReplicaSet", "apps"},
-        {"StatefulSet", "apps"},
-        {"PriorityClass", "scheduling.k8s.io"},
-        {"PodDisruptionBudget", "policy"},
-        {"StorageClass", "storage.k8s.io"},
-        {"CSINode", "storage.k8s.io"},
-        {"CSIDriver", "storage.k8s.io"},
-        {"CSIStorageCapacity", "storage.k8s.io"},
-        {"VolumeAttachment", "storage.k8s.io"},
-        {"Reservation", "scheduling.koordinator.sh"},
-    };
     const auto slash = version.find('/');
     const std::string_view group = slash == version.npos ? "" : version.substr(0, slash);
-    return std::any_of(std::begin(kKinds), std::end(kKinds), [&](const auto& known) {
-        return known.first == kind && (version.empty() || known.second == group);
-    });
+    const auto* known = ledger::kind_named(kind);
+    return known != nullptr && (version.empty() || known->group == group);
 }
 
 }  // namespace
@@ -132,18 +111,15 @@ Result<bool> World::put(const Json& object) {
         auto reservation = model::read_reservation(view);
         forget_broken(name);
         if (reservation) {
-            named_classes_[name] = model::named_class(view);
             TRY(put_reservation(std::move(*reservation)));
         } else {
             spoiled(true, reservation.error());
         }
         return true;
     }
-    if (kind == "PriorityClass") {
-        priorities_.put(TRY(model::read_priority_class(view)));
-        return true;
-    }
-    return ledger::put_supporting(kind, view, ledger_);
+    const auto& row = *ledger::kind_named(kind);
+    row.put(ledger_, TRY(row.read(view, 0)));
+    return true;
 }
 
 void World::warn(std::string_view kind, std::string_view name, std::string_view what) {
@@ -186,9 +162,12 @@ void World::store(model::Reservation reservation) {
 
 void World::remove(std::string_view kind, std::string_view ns, std::string_view name) {
     const std::string key = ns.empty() ? std::string(name) : fmt::format("{}/{}", ns, name);
-    if (kind == "Node") ledger_.remove_node(name);
-    if (kind == "PriorityClass") priorities_.remove(name);
-    ledger::remove_supporting(kind, ns, name, ledger_);
+    if (kind != "Pod" && kind != "Reservation") {
+        model::Meta gone;
+        gone.ns = ns;
+        gone.name = name;
+        return ledger::kind_named(kind)->remove(ledger_, gone);
+    }
     if (const auto pod = pods_.find(key); kind == "Pod" && pod != pods_.end()) {
         ledger_.remove_pod(pod->second.meta.uid);
         failures_.erase(key);
@@ -252,13 +231,12 @@ void World::resolve_classes() {
     ledger::default_storage_class(ledger_);
     for (auto& [key, pod] : pods_) {
         if (pod.has_priority) continue;
-        if (priorities_.apply(pod) && pod.has_priority) ledger_.put(pod);
+        if (ledger_.priority_classes().apply(pod) && pod.has_priority) ledger_.put(pod);
     }
-    for (const auto& [name, named] : named_classes_) {
-        const auto* known = priorities_.find(named);
-        const auto held = reservations_.find(name);
-        if (!known || held == reservations_.end() || held->second->spec->priority == known->value) continue;
-        store(model::with_priority(*held->second, known->value));
+    for (const auto& [name, object] : std::map(reservations_.begin(), reservations_.end())) {
+        const auto* known = ledger_.priority_classes().find(object->priority_class);
+        if (!known || object->spec->priority == known->value) continue;
+        store(model::with_priority(*object, known->value));
     }
 }
 
@@ -399,7 +377,7 @@ Outcome World::place_reservation(const model::Reservation& reservation) {
     Outcome outcome;
     outcome.is_reservation = true;
     outcome.name = reservation.meta.name;
-    if (const auto& named = named_classes_[outcome.name]; !named.empty() && !priorities_.find(named)) {
+    if (const auto& named = reservation.priority_class; !named.empty() && !ledger_.priority_classes().find(named)) {
         outcome.error = fmt::format("no PriorityClass with name {} was found", named);
         return outcome;
     }

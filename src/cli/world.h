@@ -117,8 +117,6 @@ private:
     base::Time now_;
     bool preempts_ = true;
     sched::Scheduler::Profiles profiles_;  // empty: the default one
-    ledger::PriorityClasses priorities_;
-    std::map<std::string, std::string, std::less<>> named_classes_;  // by reservation, of those that name one
     sched::CostMemory costs_;
     sched::Nominated nominated_;  // pending pods that wait for a node of theirs
     uint64_t arrivals_ = 0;

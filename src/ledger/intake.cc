@@ -1,73 +1,132 @@
 #include "ledger/intake.h"
 
-#include <fmt/format.h>
+#include <algorithm>
 
-#include "base/json_view.h"
+#include "model/node.h"
 #include "model/storage.h"
 #include "model/workloads.h"
 
 namespace berth::ledger {
 namespace {
 
-template <class T>
-Result<std::shared_ptr<const T>> shared(Result<T> read, uint64_t revision) {
-    if (!read) return std::move(read).error();
-    if (revision != 0) read->meta.revision = revision;
-    return std::shared_ptr<const T>(std::make_shared<T>(*std::move(read)));
+constexpr auto kNobody = Change{};  // what it changes, is asked at the next attempt
+
+template <auto Read>
+Result<Object> read(JsonView document, uint64_t revision) {
+    auto object = TRY(Read(document));
+    if constexpr (requires { object.meta; }) {
+        if (revision != 0) object.meta.revision = revision;
+    }
+    return Object(std::make_shared<const decltype(object)>(std::move(object)));
 }
 
-model::PriorityClass system_class(std::string name, int32_t value) {
-    model::PriorityClass out;
-    out.meta.name = std::move(name);
-    out.value = value;
-    return out;
+template <model::WorkloadKind Of>
+Result<model::Workload> workload(JsonView document) {
+    return model::read_workload(Of, document);
 }
+
+template <class T>
+void put(Ledger& ledger, const Object& object) {
+    ledger.put(object.as<T>());
+}
+
+template <class T>
+void put_value(Ledger& ledger, const Object& object) {
+    ledger.put(*object.as<T>());
+}
+
+template <class T>
+void put_volume(Ledger& ledger, const Object& object) {
+    ledger.volumes().put(object.as<T>());
+}
+
+template <void (Volumes::*Remove)(std::string_view, std::string_view)>
+void remove_volume(Ledger& ledger, const model::Meta& meta) {
+    (ledger.volumes().*Remove)(meta.full_name(), meta.uid);
+}
+
+template <model::WorkloadKind Of>
+constexpr Kind workload_row(std::string_view kind, std::string_view group, std::string_view plural) {
+    return {kind,
+            group,
+            "v1",
+            plural,
+            Reader::Decides,
+            kNobody,
+            read<workload<Of>>,
+            put_value<model::Workload>,
+            [](Ledger& ledger, const model::Meta& meta) {
+                ledger.remove_workload(Of, meta.ns.empty() ? "default" : meta.ns, meta.name);
+            }};
+}
+
+template <auto Read, class T, void (Volumes::*Remove)(std::string_view, std::string_view)>
+constexpr Kind volume_row(std::string_view kind, std::string_view group, std::string_view plural, Reader reader) {
+    return {kind, group, "v1", plural, reader, Change::Volume, read<Read>, put_volume<T>, remove_volume<Remove>};
+}
+
+constexpr std::string_view kStorage = "storage.k8s.io";
+
+constexpr Kind kKinds[] = {
+    {"Node", "", "v1", "nodes", Reader::Counts, Change::NodeAdded, read<model::read_node>, put<model::Node>,
+     [](Ledger& ledger, const model::Meta& meta) { ledger.remove_node(meta.name); }},
+    {"Namespace", "", "v1", "namespaces", Reader::Decides, Change::Namespace, read<model::read_namespace>,
+     put_value<model::Namespace>, [](Ledger& ledger, const model::Meta& meta) { ledger.remove_namespace(meta.name); }},
+    workload_row<model::WorkloadKind::Service>("Service", "", "services"),
+    workload_row<model::WorkloadKind::ReplicationController>("ReplicationController", "", "replicationcontrollers"),
+    workload_row<model::WorkloadKind::ReplicaSet>("ReplicaSet", "apps", "replicasets"),
+    workload_row<model::WorkloadKind::StatefulSet>("StatefulSet", "apps", "statefulsets"),
+    volume_row<model::read_persistent_volume, model::PersistentVolume, &Volumes::remove_volume>(
+        "PersistentVolume", "", "persistentvolumes", Reader::Judges),
+    volume_row<model::read_persistent_volume_claim, model::PersistentVolumeClaim, &Volumes::remove_claim>(
+        "PersistentVolumeClaim", "", "persistentvolumeclaims", Reader::Judges),
+    volume_row<model::read_storage_class, model::StorageClass, &Volumes::remove_class>(
+        "StorageClass", kStorage, "storageclasses", Reader::Judges),
+    volume_row<model::read_csi_node, model::CsiNode, &Volumes::remove_csi_node>("CSINode", kStorage, "csinodes",
+                                                                                Reader::Judges),
+    volume_row<model::read_csi_driver, model::CsiDriver, &Volumes::remove_csi_driver>("CSIDriver", kStorage,
+                                                                                      "csidrivers", Reader::Decides),
+    volume_row<model::read_csi_storage_capacity, model::CsiStorageCapacity, &Volumes::remove_capacity>(
+        "CSIStorageCapacity", kStorage, "csistoragecapacities", Reader::Decides),
+    volume_row<model::read_volume_attachment, model::VolumeAttachment, &Volumes::remove_attachment>(
+        "VolumeAttachment", kStorage, "volumeattachments", Reader::Judges),
+    {"PodDisruptionBudget", "policy", "v1", "poddisruptionbudgets", Reader::Decides, kNobody,
+     read<model::read_pod_disruption_budget>,
+     [](Ledger& ledger, const Object& object) { ledger.budgets().put(object.as<model::PodDisruptionBudget>()); },
+     [](Ledger& ledger, const model::Meta& meta) { ledger.budgets().remove(meta.full_name(), meta.uid); }},
+    {"PriorityClass", "scheduling.k8s.io", "v1", "priorityclasses", Reader::Decides, kNobody,
+     read<model::read_priority_class>,
+     [](Ledger& ledger, const Object& object) { ledger.priority_classes().put(*object.as<model::PriorityClass>()); },
+     [](Ledger& ledger, const model::Meta& meta) { ledger.priority_classes().remove(meta.name); }},
+    {"Reservation", "scheduling.koordinator.sh", "v1alpha1", "reservations", Reader::Counts, Change::Reservation,
+     read<model::read_reservation>, put<model::Reservation>,
+     [](Ledger& ledger, const model::Meta& meta) { ledger.remove_reservation(meta.uid); }},
+    {"Pod", "", "v1", "pods", Reader::Counts, Change::PodBound, read<model::read_pod>, put_value<model::Pod>,
+     [](Ledger& ledger, const model::Meta& meta) { ledger.remove_pod(meta.uid); }},
+};
 
 }  // namespace
 
-Result<bool> put_supporting(std::string_view kind, JsonView object, Ledger& ledger, uint64_t revision) {
-    auto& volumes = ledger.volumes();
-    if (const auto workload = model::workload_kind(kind)) {
-        ledger.put(TRY(model::read_workload(*workload, object)));
-    } else if (kind == "Namespace") {
-        ledger.put(TRY(model::read_namespace(object)));
-    } else if (kind == "PersistentVolume") {
-        volumes.put(TRY(shared(model::read_persistent_volume(object), revision)));
-    } else if (kind == "PersistentVolumeClaim") {
-        volumes.put(TRY(shared(model::read_persistent_volume_claim(object), revision)));
-    } else if (kind == "StorageClass") {
-        volumes.put(TRY(shared(model::read_storage_class(object), revision)));
-    } else if (kind == "CSINode") {
-        volumes.put(TRY(shared(model::read_csi_node(object), revision)));
-    } else if (kind == "CSIDriver") {
-        volumes.put(TRY(shared(model::read_csi_driver(object), revision)));
-    } else if (kind == "CSIStorageCapacity") {
-        volumes.put(TRY(shared(model::read_csi_storage_capacity(object), revision)));
-    } else if (kind == "VolumeAttachment") {
-        volumes.put(TRY(shared(model::read_volume_attachment(object), revision)));
-    } else if (kind == "PodDisruptionBudget") {
-        ledger.budgets().put(TRY(shared(model::read_pod_disruption_budget(object), revision)));
-    } else {
-        return false;
-    }
-    return true;
+std::string Kind::path() const {
+    std::string out(group.empty() ? "/api/" : "/apis/");
+    if (!group.empty()) out.append(group).append("/");
+    return out.append(version);
 }
 
-void remove_supporting(std::string_view kind, std::string_view ns, std::string_view name, Ledger& ledger) {
-    const std::string full_name = ns.empty() ? std::string(name) : fmt::format("{}/{}", ns, name);
-    auto& volumes = ledger.volumes();
-    if (kind == "Namespace") ledger.remove_namespace(name);
-    if (const auto workload = model::workload_kind(kind)) {
-        ledger.remove_workload(*workload, ns.empty() ? "default" : ns, name);
-    }
-    if (kind == "PersistentVolume") volumes.remove_volume(full_name, "");
-    if (kind == "PersistentVolumeClaim") volumes.remove_claim(full_name, "");
-    if (kind == "StorageClass") volumes.remove_class(full_name, "");
-    if (kind == "CSINode") volumes.remove_csi_node(full_name, "");
-    if (kind == "CSIDriver") volumes.remove_csi_driver(full_name, "");
-    if (kind == "CSIStorageCapacity") volumes.remove_capacity(full_name, "");
-    if (kind == "VolumeAttachment") volumes.remove_attachment(full_name, "");
-    if (kind == "PodDisruptionBudget") ledger.budgets().remove(full_name, "");
+std::string Kind::stored() const {
+    std::string out(group);
+    if (!out.empty()) out += '/';
+    return out.append(plural);
+}
+
+std::span<const Kind> kinds() {
+    return kKinds;
+}
+
+const Kind* kind_named(std::string_view kind) {
+    const auto found =
+        std::find_if(std::begin(kKinds), std::end(kKinds), [&](const auto& row) { return row.kind == kind; });
+    return found == std::end(kKinds) ? nullptr : &*found;
 }
 
 void default_storage_class(Ledger& ledger) {
@@ -82,47 +141,6 @@ void default_storage_class(Ledger& ledger) {
         changed->storage_class = chosen->meta.name;
         ledger.volumes().put(std::shared_ptr<const model::PersistentVolumeClaim>(std::move(changed)));
     }
-}
-
-PriorityClasses::PriorityClasses() {
-    put(system_class("system-cluster-critical", 2000000000));
-    put(system_class("system-node-critical", 2000001000));
-}
-
-void PriorityClasses::put(model::PriorityClass made) {
-    std::string name = made.meta.name;
-    classes_.insert_or_assign(std::move(name), std::move(made));
-}
-
-void PriorityClasses::remove(std::string_view name) {
-    const auto found = classes_.find(name);
-    if (found != classes_.end()) classes_.erase(found);
-}
-
-const model::PriorityClass* PriorityClasses::find(std::string_view name) const {
-    const auto found = classes_.find(name);
-    return found == classes_.end() ? nullptr : &found->second;
-}
-
-Status PriorityClasses::apply(model::Pod& pod) const {
-    if (pod.has_priority) return {};
-    const model::PriorityClass* chosen = nullptr;
-    for (const auto& [name, made] : classes_) {
-        const bool fallback = pod.priority_class.empty() && made.global_default;
-        // Of several defaults the API server takes the lowest.
-        if (fallback && (!chosen || made.value < chosen->value)) chosen = &made;
-        if (!pod.priority_class.empty() && name == pod.priority_class) chosen = &made;
-    }
-    if (!chosen && !pod.priority_class.empty()) {
-        return base::bad_request(fmt::format("no PriorityClass with name {} was found", pod.priority_class));
-    }
-    if (!chosen) return {};
-    auto spec = std::make_shared<model::PodSpec>(*pod.spec);
-    spec->priority = chosen->value;
-    spec->never_preempts = spec->never_preempts || chosen->never_preempts;
-    pod.spec = std::move(spec);
-    pod.has_priority = true;
-    return {};
 }
 
 }  // namespace berth::ledger

@@ -1,37 +1,63 @@
 #pragma once
 
-#include <map>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <typeindex>
 
-#include "base/json_fwd.h"
+#include "base/json_view.h"
+#include "base/result.h"
+#include "ledger/change.h"
 #include "ledger/ledger.h"
-#include "model/disruption.h"
 
-// Objects that are not placed themselves but decide about pods: namespaces, workloads, storage, budgets, priority
-// classes.
+// The way into a ledger: one row for each kind that decisions read. Feeds, `whatif`, the guard, the webhook and
+// `explain` loop over the rows.
 namespace berth::ledger {
 
-// False: the kind is none of them. The revision counts where the document does not carry it.
-Result<bool> put_supporting(std::string_view kind, JsonView object, Ledger& ledger, uint64_t revision = 0);
-void remove_supporting(std::string_view kind, std::string_view ns, std::string_view name, Ledger& ledger);
+// An object of any of these kinds.
+class Object {
+public:
+    template <class T>
+    explicit Object(std::shared_ptr<const T> value) : type_(typeid(T)), value_(std::move(value)) {}
+    // Null: it is something else.
+    template <class T>
+    std::shared_ptr<const T> as() const {
+        return type_ == typeid(T) ? std::static_pointer_cast<const T>(value_) : nullptr;
+    }
+
+private:
+    std::type_index type_;
+    std::shared_ptr<const void> value_;
+};
+
+// Who has to know a kind: everybody who counts what is held, only those who judge placements, only those who decide.
+enum class Reader : uint8_t { Counts, Judges, Decides };
+
+struct Kind {
+    std::string_view kind;
+    std::string_view group;  // "" is core
+    std::string_view version;
+    std::string_view plural;
+    Reader reader;
+    Change change;  // what its coming, changing or going may be for those who wait
+    // The revision counts where it is not 0: a document need not carry it.
+    Result<Object> (*read)(JsonView document, uint64_t revision);
+    void (*put)(Ledger& ledger, const Object& object);
+    // Of the meta, namespace, name and uid. An empty uid is any.
+    void (*remove)(Ledger& ledger, const model::Meta& meta);
+
+    // As in a path, and as the store names it: "/apis/apps/v1", "apps/replicasets".
+    std::string path() const;
+    std::string stored() const;
+};
+
+// What stands on nodes comes after them, and after all that decides about it.
+std::span<const Kind> kinds();
+// Null: decisions do not read it.
+const Kind* kind_named(std::string_view kind);
 
 // Claims that ask for no class get the default one, as the API server gives it: the newest, then the first name.
 void default_storage_class(Ledger& ledger);
-
-// What a priorityClassName means.
-class PriorityClasses {
-public:
-    PriorityClasses();
-    void put(model::PriorityClass made);
-    void remove(std::string_view name);
-    // nullptr: there is none of that name.
-    const model::PriorityClass* find(std::string_view name) const;
-    // Fills in what the API server would: priority and preemption policy of a pod that does not carry a priority.
-    Status apply(model::Pod& pod) const;
-
-private:
-    std::map<std::string, model::PriorityClass, std::less<>> classes_;
-};
 
 }  // namespace berth::ledger

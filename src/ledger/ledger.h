@@ -20,6 +20,7 @@
 #include "ledger/owner_index.h"
 #include "ledger/ports.h"
 #include "ledger/priorities.h"
+#include "ledger/priority_classes.h"
 #include "ledger/slab.h"
 #include "ledger/spec_pool.h"
 #include "ledger/terms.h"
@@ -204,6 +205,8 @@ public:
     Volumes& volumes() { return volumes_; }
     const Budgets& budgets() const { return budgets_; }
     Budgets& budgets() { return budgets_; }
+    const PriorityClasses& priority_classes() const { return priority_classes_; }
+    PriorityClasses& priority_classes() { return priority_classes_; }
     const Changes& changes() const { return changes_; }
     // Asking may make counters, which changes no answer.
     Terms& terms() const { return *terms_; }
@@ -344,6 +347,7 @@ private:
     std::unique_ptr<Terms> terms_;
     Workloads workloads_;
     Priorities priorities_;
+    PriorityClasses priority_classes_;
 
     SpecPool specs_;
     Slab<PodEntry> pods_;

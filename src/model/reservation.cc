@@ -271,6 +271,13 @@ std::optional<base::Time> Reservation::end() const {
     return meta.created + lives;
 }
 
+Reservation with_priority(Reservation reservation, int32_t priority) {
+    auto spec = std::make_shared<PodSpec>(*reservation.spec);
+    spec->priority = priority;
+    reservation.spec = std::move(spec);
+    return reservation;
+}
+
 Result<Reservation> read_reservation(JsonView object) {
     std::string trouble;
     const Reader root(object, trouble);
@@ -281,6 +288,8 @@ Result<Reservation> read_reservation(JsonView object) {
     const Reader from = spec["template"];
     if (!from.present()) from.wrong("is required");
     out.spec = read_template(from, root, out.meta, out.template_labels);
+    const Reader pod = from["spec"];
+    if (!pod["priority"].present()) out.priority_class = pod["priorityClassName"].text();
     const Reader owners = spec["owners"];
     owners.each([&](const Reader& item) { out.owners.push_back(read_owner(item)); });
     if (out.owners.empty()) owners.wrong("needs at least one owner");

@@ -94,6 +94,9 @@ struct Reservation : ReservationStatus {
     std::shared_ptr<const PodSpec>
         spec;                // of the pod that stands for it: the template with the object's labels over it
     Labels template_labels;  // the template's own
+    // That the template names while it gives no number; empty: none. Of a pod the API server writes the number down, of
+    // a template nobody need have.
+    std::string priority_class;
     std::vector<ReservationOwner> owners;
     std::optional<base::Duration> ttl;  // absent: 24h unless `expires` is set; 0: never
     std::optional<base::Time> expires;
@@ -114,6 +117,8 @@ struct Reservation : ReservationStatus {
     // When it ends, if ever.
     std::optional<base::Time> end() const;
 };
+
+Reservation with_priority(Reservation reservation, int32_t priority);
 
 // Whether whoever wrote the object asks for the same, so that decisions about one are decisions about the other. What
 // others write into its status is not compared.

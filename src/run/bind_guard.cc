@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/mentions.h"
-#include "ledger/intake.h"
+#include "base/string_map.h"
 #include "model/allocated.h"
 #include "model/node.h"
 #include "run/decoded.h"
@@ -15,20 +15,17 @@
 namespace berth::run {
 namespace {
 
-constexpr std::string_view kReservations = "scheduling.koordinator.sh/reservations";
-
-// What decides who holds a claim and how many volumes a node attaches: as stored, and its kind.
-constexpr std::pair<std::string_view, std::string_view> kStorage[] = {
-    {"persistentvolumeclaims", "PersistentVolumeClaim"},      {"persistentvolumes", "PersistentVolume"},
-    {"storage.k8s.io/storageclasses", "StorageClass"},        {"storage.k8s.io/csinodes", "CSINode"},
-    {"storage.k8s.io/volumeattachments", "VolumeAttachment"},
-};
-
-std::string_view storage_kind(std::string_view stored) {
-    for (const auto& [name, kind] : kStorage) {
-        if (name == stored) return kind;
-    }
-    return {};
+// The kinds that judging a placement reads, by the store's name for them. Null: it is none of them.
+const ledger::Kind* judged_kind(std::string_view stored) {
+    static const auto by_name = [] {
+        base::StringMap<const ledger::Kind*> out;
+        for (const auto& kind : ledger::kinds()) {
+            if (kind.reader != ledger::Reader::Decides) out.emplace(kind.stored(), &kind);
+        }
+        return out;
+    }();
+    const auto found = by_name.find(stored);
+    return found == by_name.end() ? nullptr : found->second;
 }
 
 template <class Read>
@@ -53,14 +50,13 @@ Error stays(const model::Reservation& before, std::string_view what) {
 
 BindGuard::BindGuard(const store::Store& store, BindRules rules, const base::Clock& clock)
     : clock_(clock), rules_(std::move(rules)) {
-    std::vector<std::string_view> kinds{"nodes", kReservations, "pods"};
-    for (const auto& [stored, kind] : kStorage) kinds.push_back(stored);
-    for (const auto kind : kinds) {
-        const auto page = store.list({.kind = std::string(kind)});
+    for (const auto& kind : ledger::kinds()) {
+        if (kind.reader == ledger::Reader::Decides) continue;
+        const auto page = store.list({.kind = kind.stored()});
         CHECK(page.ok());
         for (const auto& record : page->records) {
             const store::Event event{store::Event::Type::Added, record, nullptr};
-            if (const auto object = read(event)) count(event, *object);
+            if (const auto entry = read(event)) count(event, *entry);
         }
     }
     ledger_.pass_time(clock_.wall(), clock_.now());
@@ -72,47 +68,43 @@ std::shared_ptr<void> BindGuard::prepare(const store::Write& write) const {
     return pod ? std::make_shared<model::Pod>(std::move(*pod)) : nullptr;
 }
 
-// An object is read once, for the judgement and for the count. Nothing, where it says nothing to the ledger. What holds
-// room and cannot be read may hold any amount.
-Result<BindGuard::Object> BindGuard::read(const store::Event& event) {
+// An object is read once, for the judgement and for the count. What holds room and cannot be read may hold any amount.
+Result<BindGuard::Entry> BindGuard::read(const store::Event& event) {
     const auto& record = *event.record;
-    if (event.type == store::Event::Type::Deleted) return Object();
+    const ledger::Kind* kind = judged_kind(record.key.kind);
+    if (kind == nullptr || event.type == store::Event::Type::Deleted) return Entry{kind};
     if (event.prepared) {
         const auto pod = std::static_pointer_cast<model::Pod>(std::exchange(event.prepared, nullptr));
         pod->meta.revision = record.revision;
-        return Object(event.memo.get<model::Pod>([&] { return pod; }));
+        return Entry{kind, ledger::Object(event.memo.get<model::Pod>([&] { return pod; }))};
     }
-    if (record.key.kind == "pods" && mentions_node(record)) {
-        return Object(TRY(decode_pod(*record.bytes, record.revision, &event.memo)));
-    }
-    if (record.key.kind == "nodes") {
-        return Object(std::make_shared<const model::Node>(TRY(decode(record, model::read_node))));
-    }
-    if (record.key.kind == kReservations) {
-        auto reservation = decode(record, model::read_reservation);
-        if (reservation) return Object(std::make_shared<const model::Reservation>(std::move(*reservation)));
-        // One that was broken before harms itself only.
-        if (event.previous && decode(*event.previous, model::read_reservation)) return reservation.error();
-    }
-    return Object();
+    if (record.key.kind == "pods" && !mentions_node(record)) return Entry{};
+    auto object = run::decode(*kind, *record.bytes, record.revision, &event.memo);
+    if (object) return Entry{kind, std::move(*object)};
+    if (kind->reader == ledger::Reader::Judges) return Entry{};  // refused at the door
+    // A reservation that was never whole harms itself only.
+    const bool was_whole = event.previous && decode(*event.previous, model::read_reservation);
+    if (kind->kind == "Reservation" && !was_whole) return Entry{};
+    return object.error();
 }
 
 Status BindGuard::admit(std::span<const store::EventPtr> events, const store::Head&) {
     ledger_.pass_time(clock_.wall(), clock_.now());
-    std::vector<Object> objects;
+    std::vector<Entry> entries;
     for (const auto& event : events) {
-        auto object = read(*event);
-        if (!object) return base::invalid(object.error().message);
-        objects.push_back(std::move(*object));
-        if (auto fits = judge(*event, objects.back()); !fits) return fits;
+        auto entry = read(*event);
+        if (!entry) return base::invalid(entry.error().message);
+        entries.push_back(std::move(*entry));
+        if (auto fits = judge(*event, entries.back()); !fits) return fits;
     }
-    for (size_t i = 0; i < events.size(); ++i) count(*events[i], objects[i]);
+    for (size_t i = 0; i < events.size(); ++i) count(*events[i], entries[i]);
     return {};
 }
 
-Status BindGuard::judge(const store::Event& event, const Object& object) {
-    if (const auto* pod = std::get_if<PodPtr>(&object)) return judge_pod(event, **pod);
-    if (const auto* reservation = std::get_if<ReservationPtr>(&object)) return judge_reservation(event, **reservation);
+Status BindGuard::judge(const store::Event& event, const Entry& entry) {
+    if (!entry.object) return {};
+    if (const auto pod = entry.object->as<model::Pod>()) return judge_pod(event, *pod);
+    if (const auto reservation = entry.object->as<model::Reservation>()) return judge_reservation(event, *reservation);
     return {};
 }
 
@@ -215,28 +207,14 @@ Status BindGuard::judge_owners(const model::Reservation& after) const {
     return fits;
 }
 
-void BindGuard::count(const store::Event& event, const Object& object) {
-    if (const auto* pod = std::get_if<PodPtr>(&object)) return ledger_.put(**pod);
-    if (const auto* node = std::get_if<NodePtr>(&object)) return ledger_.put(*node);
-    if (const auto* reservation = std::get_if<ReservationPtr>(&object)) return ledger_.put(*reservation);
-    const auto& record = *event.record;
-    if (event.type == store::Event::Type::Deleted) {
-        if (record.key.kind == "nodes") return ledger_.remove_node(record.key.name);
-        if (record.key.kind == "pods") return ledger_.remove_pod(record.uid);
-        if (record.key.kind == kReservations) return ledger_.remove_reservation(record.uid);
-    }
-    if (const auto kind = storage_kind(record.key.kind); !kind.empty()) count_storage(kind, event);
-}
-
-void BindGuard::count_storage(std::string_view kind, const store::Event& event) {
-    const auto& record = *event.record;
-    if (event.type == store::Event::Type::Deleted) {
-        return ledger::remove_supporting(kind, record.key.ns, record.key.name, ledger_);
-    }
-    // What cannot be read has been refused at the door.
-    if (const auto view = parse_here(*record.bytes)) {
-        (void)ledger::put_supporting(kind, *view, ledger_, record.revision);
-    }
+void BindGuard::count(const store::Event& event, const Entry& entry) {
+    if (entry.kind == nullptr) return;
+    if (entry.object) return entry.kind->put(ledger_, *entry.object);
+    model::Meta gone;
+    gone.ns = event.record->key.ns;
+    gone.name = event.record->key.name;
+    gone.uid = event.record->uid;
+    entry.kind->remove(ledger_, gone);
 }
 
 }  // namespace berth::run

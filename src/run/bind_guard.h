@@ -1,10 +1,10 @@
 #pragma once
 
 #include <memory>
-#include <variant>
+#include <optional>
 
 #include "base/clock.h"
-#include "ledger/ledger.h"
+#include "ledger/intake.h"
 #include "run/bind_rules.h"
 #include "store/guard.h"
 #include "store/store.h"
@@ -29,21 +29,21 @@ public:
     const ledger::Ledger& ledger() const { return ledger_; }
 
 private:
-    using PodPtr = std::shared_ptr<const model::Pod>;
-    using NodePtr = std::shared_ptr<const model::Node>;
-    using ReservationPtr = std::shared_ptr<const model::Reservation>;
-    using Object = std::variant<std::monostate, PodPtr, NodePtr, ReservationPtr>;
+    // What an event says to the ledger, if anything.
+    struct Entry {
+        const ledger::Kind* kind = nullptr;
+        std::optional<ledger::Object> object = {};  // none: it is gone
+    };
 
-    static Result<Object> read(const store::Event& event);
-    Status judge(const store::Event& event, const Object& object);
+    static Result<Entry> read(const store::Event& event);
+    Status judge(const store::Event& event, const Entry& entry);
     Status judge_pod(const store::Event& event, const model::Pod& pod);
     Status judge_change(const store::Event& event, const model::Pod& pod, ledger::PodIndex index);
     Status judge_reservation(const store::Event& event, const model::Reservation& after) const;
     Status judge_hold(const model::Reservation& before, const model::Reservation& after) const;
     Status judge_owners(const model::Reservation& after) const;
     bool takes_the_same(const ledger::PodEntry& entry, const model::Pod& pod) const;
-    void count(const store::Event& event, const Object& object);
-    void count_storage(std::string_view kind, const store::Event& event);
+    void count(const store::Event& event, const Entry& entry);
 
     const base::Clock& clock_;
     ledger::Ledger ledger_;

@@ -6,7 +6,6 @@
 
 #include "base/json.h"
 #include "base/log.h"
-#include "base/thread.h"
 #include "run/decoded.h"
 
 namespace berth::run {
@@ -55,46 +54,37 @@ link::Resource resource_of(const std::string& name) {
 control::ObjectPtr object_of(const std::string& resource, const link::FeedEvent& event) {
     // The guard or the scheduler has read it, or will not have to.
     if (resource == "pods" && event.memo) {
-        if (const auto pod = decode_pod(event)) return control::object_of(**pod, event.text);
+        if (const auto pod = decode_pod(*event.text, event.revision, event.memo.get()))
+            return control::object_of(**pod, event.text);
     }
     return control::read_object(event.text, event.revision);
 }
 
 }  // namespace
 
-ControllersDriver::ControllersDriver(std::unique_ptr<link::Server> server, Reconcilers reconcilers,
-                                     const base::Clock& clock)
-    : traffic_(std::move(server)),
-      recorder_(traffic_.server(), "berth-controllers"),
-      reconcilers_(std::move(reconcilers)),
-      clock_(clock) {
+ControllersDriver::ControllersDriver(std::unique_ptr<link::Server> server, link::Wake wake, Reconcilers reconcilers)
+    : session_(std::move(server), std::move(wake)),
+      recorder_(session_.server(), "berth-controllers"),
+      reconcilers_(std::move(reconcilers)) {
     for (size_t i = 0; i < reconcilers_.size(); ++i) {
         for (const auto& resource : reconcilers_[i]->watches()) watchers_[resource].push_back(i);
     }
-    for (const auto& [resource, watchers] : watchers_) traffic_.follow(resource, resource_of(resource));
-    thread_ = base::named_thread("controllers", [this] { run(); }, base::Turn::Behind);
+    for (const auto& [resource, watchers] : watchers_) session_.follow(resource, resource_of(resource));
 }
 
-ControllersDriver::~ControllersDriver() {
-    traffic_.stop();
-    thread_.join();
+void ControllersDriver::turn(const Moment& now) {
+    now_ = now;
+    active_ = session_.poll([this](const auto& resource, const auto& event) { apply(resource, event); });
+    active_ = take_answers() || active_;
+    settle_seen();
+    wake_due();
+    if (!stopping_ && session_.synced()) active_ = reconcile_ready() || active_;
 }
 
-void ControllersDriver::run() {
-    while (true) {
-        bool active = traffic_.poll([this](const auto& resource, const auto& event) { apply(resource, event); });
-        active = take_answers() || active;
-        if (traffic_.stopping() && traffic_.under_way() == 0) return;
-        settle_seen();
-        wake_due();
-        if (!traffic_.stopping() && traffic_.synced()) active = reconcile_ready() || active;
-        if (!active) traffic_.wait(longest_wait());
-    }
-}
-
-base::Duration ControllersDriver::longest_wait() const {
-    if (due_.empty()) return kLongestWait;
-    return std::clamp<base::Duration>(due_.begin()->first - clock_.now(), base::Duration::zero(), kLongestWait);
+base::Instant ControllersDriver::next() const {
+    if (active_) return now_.now;
+    const auto latest = now_.now + kLongestWait;
+    return due_.empty() ? latest : std::min(latest, due_.begin()->first);
 }
 
 void ControllersDriver::apply(const std::string& resource, const link::FeedEvent& event) {
@@ -134,7 +124,7 @@ void ControllersDriver::wake_at(const Job& job, base::Instant at) {
 }
 
 void ControllersDriver::wake_due() {
-    while (!due_.empty() && due_.begin()->first <= clock_.now()) {
+    while (!due_.empty() && due_.begin()->first <= now_.now) {
         const Job job = due_.begin()->second;
         due_.erase(due_.begin());
         due_at_.erase(job);
@@ -147,9 +137,9 @@ bool ControllersDriver::reconcile_ready() {
     while (!ready_.empty() && done++ < kTargetsPerRound) {
         const Job job = *ready_.begin();
         ready_.erase(ready_.begin());
-        auto outcome = reconcilers_[job.first]->reconcile(job.second, objects_, clock_.wall());
+        auto outcome = reconcilers_[job.first]->reconcile(job.second, objects_, now_.wall);
         if (outcome.again) {
-            wake_at(job, clock_.now() + std::max(base::Duration::zero(), *outcome.again - clock_.wall()));
+            wake_at(job, now_.now + std::max(base::Duration::zero(), *outcome.again - now_.wall));
         }
         send(job, std::move(outcome.actions));
     }
@@ -163,12 +153,12 @@ void ControllersDriver::send(const Job& job, control::Actions actions) {
     }
     busy_[job].unanswered = actions.size();
     for (const auto& action : actions) {
-        traffic_.send(request_for(action), {job, action.resource, action.verb == control::Action::Verb::Create});
+        session_.send(request_for(action), {job, action.resource, action.verb == control::Action::Verb::Create});
     }
 }
 
 bool ControllersDriver::take_answers() {
-    return traffic_.answers([this](const Sent& sent, const Result<link::Reply>& reply) {
+    return session_.answers([this](const Sent& sent, const Result<link::Reply>& reply) {
         Busy& busy = busy_[sent.job];
         if (--busy.unanswered == 0) answered_.push_back(sent.job);
         if (reply && reply->ok()) {
@@ -199,7 +189,7 @@ void ControllersDriver::tell_refused(const Sent& sent, const std::string& answer
     const Json& document = object->document();
     recorder_.warning({std::string(base::find_string(document, {"apiVersion"})),
                        std::string(base::find_string(document, {"kind"})), ns, name, object->meta.uid},
-                      "FailedCreate", fmt::format("Error creating: {}", why), clock_.wall());
+                      "FailedCreate", fmt::format("Error creating: {}", why), now_.wall);
 }
 
 // Targets whose writes have all come back through the feeds may be looked at again.
@@ -207,7 +197,7 @@ void ControllersDriver::settle_seen() {
     const auto seen = std::partition(answered_.begin(), answered_.end(), [&](const Job& job) {
         const auto& awaited = busy_.find(job)->second.awaited;
         return !std::all_of(awaited.begin(), awaited.end(), [&](const auto& entry) {
-            return !watchers_.contains(entry.first) || traffic_.seen(entry.first) >= entry.second;
+            return !watchers_.contains(entry.first) || session_.seen(entry.first) >= entry.second;
         });
     });
     for (auto job = seen; job != answered_.end(); ++job) finish(*job);
@@ -221,7 +211,7 @@ void ControllersDriver::finish(const Job& job) {
         const int failures = ++failures_[job];
         base::Duration wait = kFirstBackoff;
         for (int i = 1; i < failures && wait < kLongestBackoff; ++i) wait *= 2;
-        return wake_at(job, clock_.now() + std::min(wait, kLongestBackoff));
+        return wake_at(job, now_.now + std::min(wait, kLongestBackoff));
     }
     failures_.erase(job);
     ready_.insert(job);

@@ -4,29 +4,28 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "base/clock.h"
 #include "control/reconciler.h"
 #include "link/recorder.h"
-#include "link/server.h"
-#include "link/traffic.h"
+#include "link/session.h"
+#include "run/driver.h"
 
 namespace berth::run {
 
-// The controllers with their doors: one thread that follows what they watch, calls each for the targets that a change
-// concerns, and sends what they want. A target is looked at again only when its earlier writes were answered and seen,
-// so nothing is done twice. Destroying it stops it.
-class ControllersDriver {
+// The controllers with their doors: follows what they watch, calls each for the targets that a change concerns, and
+// sends what they want. A target is looked at again only when its earlier writes were answered and seen, so nothing is
+// done twice.
+class ControllersDriver final : public Driver {
 public:
     using Reconcilers = std::vector<std::unique_ptr<control::Reconciler>>;
-    ControllersDriver(std::unique_ptr<link::Server> server, Reconcilers reconcilers, const base::Clock& clock);
-    ~ControllersDriver();
-    ControllersDriver(const ControllersDriver&) = delete;
-    ControllersDriver& operator=(const ControllersDriver&) = delete;
+    ControllersDriver(std::unique_ptr<link::Server> server, link::Wake wake, Reconcilers reconcilers);
 
-    bool synced() const { return traffic_.synced(); }
+    void turn(const Moment& now) override;
+    base::Instant next() const override;
+    void stop() override { stopping_ = true; }
+    bool idle() const override { return session_.under_way() == 0; }
+    bool synced() const override { return session_.synced(); }
 
 private:
     using Job = std::pair<size_t, control::Ward>;  // which reconciler, for what
@@ -43,7 +42,6 @@ private:
         bool creates = false;
     };
 
-    void run();
     void apply(const std::string& resource, const link::FeedEvent& event);
     bool take_answers();
     void tell_refused(const Sent& sent, const std::string& answer);
@@ -55,12 +53,10 @@ private:
     void enqueue(const Job& job);
     void send(const Job& job, control::Actions actions);
     void finish(const Job& job);
-    base::Duration longest_wait() const;
 
-    link::Traffic<Sent> traffic_;
+    link::Session<Sent> session_;
     link::Recorder recorder_;
     Reconcilers reconcilers_;
-    const base::Clock& clock_;
     control::Objects objects_;
     std::map<std::string, std::vector<size_t>> watchers_;  // resource -> reconcilers
     std::set<Job> ready_;
@@ -69,7 +65,9 @@ private:
     std::map<Job, int> failures_;
     std::map<Job, base::Instant> due_at_;
     std::set<std::pair<base::Instant, Job>> due_;  // the same, by time
-    std::thread thread_;
+    Moment now_;                                   // of this turn
+    bool active_ = false;                          // in the last turn
+    bool stopping_ = false;
 };
 
 }  // namespace berth::run

@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include "model/reader.h"
+
 namespace berth::run {
 
 Result<JsonView> parse_here(const std::string& text) {
@@ -28,6 +30,22 @@ Result<std::shared_ptr<const model::Pod>> decode_pod(const std::string& text, ui
     auto pod = memo != nullptr ? memo->get<model::Pod>(make) : make();
     if (!pod) return *trouble;
     return pod;
+}
+
+Result<ledger::Object> decode(const ledger::Kind& kind, const std::string& text, uint64_t revision,
+                              const base::Memo* memo) {
+    if (kind.plural == "pods") return ledger::Object(TRY(decode_pod(text, revision, memo)));
+    return kind.read(TRY(parse_here(text)), revision);
+}
+
+Result<model::Meta> meta_of(const link::FeedEvent& event) {
+    const JsonView view = TRY(parse_here(*event.text));
+    std::string trouble;
+    return model::read_meta(model::Reader(view, trouble));
+}
+
+link::Resource resource_of(const ledger::Kind& kind) {
+    return {std::string(kind.group), std::string(kind.version), std::string(kind.plural)};
 }
 
 }  // namespace berth::run

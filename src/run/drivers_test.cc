@@ -1,4 +1,4 @@
-// What the runs tell of the objects that a server has: events, plans in order, metrics.
+// What the drivers tell of the objects that a server has: events, plans in order, metrics.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/yaml.h"
+#include "model/times.h"
 #include "run/reservations_driver.h"
 #include "run/scheduler_driver.h"
 #include "run/scripted_server.h"
@@ -40,9 +41,20 @@ std::string line_of(const link::Request& request) {
                        base::find_string(*body, {"involvedObject", "name"}), base::find_string(*body, {"message"}));
 }
 
-// The position of the first line that begins so, once there is one.
-size_t wait_for(Script& script, std::string_view beginning) {
-    return script.wait_for([&](const link::Request& request) { return line_of(request).starts_with(beginning); });
+// Turns the driver until there is a line that begins so; its position.
+size_t line_at(Driver& driver, Script& script, std::string_view beginning) {
+    base::ManualClock clock(*model::parse_time("2026-01-01T00:00:00Z"));
+    std::optional<size_t> found;
+    EXPECT_TRUE(turn_until(driver, clock, [&] {
+        found = script.find([&](const link::Request& request) { return line_of(request).starts_with(beginning); });
+        return found.has_value();
+    })) << beginning;
+    return found.value_or(0);
+}
+
+SchedulerDriver scheduler_of(Script& script, base::Metrics& metrics) {
+    return SchedulerDriver({script.server(), [] {}, metrics, base::system_clock()},
+                           {{"berth", sched::default_profile()}}, {});
 }
 
 TEST(ReservationsDriver, TellsWhatIsWrongAndShowsWhatIsHeld) {
@@ -82,15 +94,15 @@ status:
   conditions: [{type: Ready, status: "True", reason: Available}]
 )");
     base::Metrics metrics;
-    ReservationsDriver run(script->server(), std::chrono::hours(24), base::system_clock(), metrics);
-    wait_for(*script, "NodeTooFull held: node n1 holds {cpu: \"1500m\"} more than it has");
-    wait_for(*script,
-             "AnnotationIgnored marked: annotation \"scheduling.koordinator.sh/reservation-allocated\" means nothing");
-    wait_for(
-        *script,
+    ReservationsDriver driver(script->server(), [] {}, std::chrono::hours(24), metrics);
+    line_at(driver, *script, "NodeTooFull held: node n1 holds {cpu: \"1500m\"} more than it has");
+    line_at(driver, *script,
+            "AnnotationIgnored marked: annotation \"scheduling.koordinator.sh/reservation-allocated\" means nothing");
+    line_at(
+        driver, *script,
         "AnnotationUnreadable garbled: annotation \"scheduling.koordinator.sh/reservation-allocated\": invalid JSON");
-    wait_for(*script,
-             "Unreadable broken: Reservation \"broken\": spec.template.spec.tolerations[0].operator: must be one of");
+    line_at(driver, *script,
+            "Unreadable broken: Reservation \"broken\": spec.template.spec.tolerations[0].operator: must be one of");
     const std::string shown = metrics.text();
     for (const auto* line :
          {"scheduler_reservation_status_phase{name=\"held\",phase=\"Available\"} 1\n",
@@ -124,11 +136,11 @@ status:
   allocatable: {cpu: "4"}
 )");
     base::Metrics metrics;
-    SchedulerDriver run(script->server(), {{"berth", sched::default_profile()}}, base::system_clock(), metrics, {},
-                        Extenders{});
+    SchedulerDriver driver = scheduler_of(*script, metrics);
+    line_at(driver, *script, "POST /api/v1/namespaces/default/pods/web/binding");
     std::string binding;
-    script->wait_for([&](const link::Request& request) {
-        if (request.path != "/api/v1/namespaces/default/pods/web/binding") return false;
+    script->find([&](const link::Request& request) {
+        if (!request.path.ends_with("/binding")) return false;
         binding = request.body;
         return true;
     });
@@ -164,11 +176,11 @@ spec:
       {schedulerName: berth, priorityClassName: nobody, containers: [{name: c, resources: {requests: {cpu: "1"}}}]}
 )");
     base::Metrics metrics;
-    SchedulerDriver run(script->server(), {{"berth", sched::default_profile()}}, base::system_clock(), metrics, {},
-                        Extenders{});
-    wait_for(*script, "FailedScheduling unknown: no PriorityClass with name nobody was found");
-    const size_t placed = wait_for(*script, "PATCH /apis/scheduling.koordinator.sh/v1alpha1/reservations/low/status");
-    EXPECT_LT(wait_for(*script, "POST /api/v1/namespaces/default/pods/ordinary/binding"), placed);
+    SchedulerDriver driver = scheduler_of(*script, metrics);
+    line_at(driver, *script, "FailedScheduling unknown: no PriorityClass with name nobody was found");
+    const size_t placed =
+        line_at(driver, *script, "PATCH /apis/scheduling.koordinator.sh/v1alpha1/reservations/low/status");
+    EXPECT_LT(line_at(driver, *script, "POST /api/v1/namespaces/default/pods/ordinary/binding"), placed);
 }
 
 }  // namespace

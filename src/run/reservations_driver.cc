@@ -7,11 +7,9 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mentions.h"
-#include "base/thread.h"
 #include "control/reservations.h"
 #include "model/node.h"
 #include "model/pod.h"
-#include "model/reader.h"
 #include "model/times.h"
 #include "run/decoded.h"
 #include "run/requests.h"
@@ -56,81 +54,46 @@ bool says_something(const std::string& pod) {
 
 }  // namespace
 
-ReservationsDriver::ReservationsDriver(std::unique_ptr<link::Server> server, base::Duration gc,
-                                       const base::Clock& clock, base::Metrics& metrics)
-    : traffic_(std::move(server)), gc_(gc), clock_(clock), recorder_(traffic_.server(), "berth-reservations") {
-    traffic_.follow("Node", {"", "v1", "nodes"});
-    traffic_.follow("Pod", {"", "v1", "pods"});
-    traffic_.follow("Reservation", {"scheduling.koordinator.sh", "v1alpha1", "reservations"});
+ReservationsDriver::ReservationsDriver(std::unique_ptr<link::Server> server, link::Wake wake, base::Duration gc,
+                                       base::Metrics& metrics)
+    : session_(std::move(server), std::move(wake)), gc_(gc), recorder_(session_.server(), "berth-reservations") {
+    for (const auto& kind : ledger::kinds()) {
+        if (kind.reader == ledger::Reader::Counts) session_.follow(std::string(kind.kind), resource_of(kind));
+    }
     shown_->ledger = &ledger_;
     metrics.add_page([shown = shown_](std::string& out) {
         const std::lock_guard lock(shown->mutex);
         if (shown->ledger != nullptr) append_reservation_metrics(*shown->ledger, out);
     });
-    thread_ = base::named_thread("reservations", [this] { run(); });
 }
 
 ReservationsDriver::~ReservationsDriver() {
-    traffic_.stop();
-    thread_.join();
     const std::lock_guard lock(shown_->mutex);
     shown_->ledger = nullptr;
 }
 
-void ReservationsDriver::run() {
-    while (true) {
-        const bool any = turn();
-        if (traffic_.stopping() && traffic_.under_way() == 0) return;
-        traffic_.wait(any ? kGather : kIdle);
-    }
-}
-
-// False when nothing had happened.
-bool ReservationsDriver::turn() {
+void ReservationsDriver::turn(const Moment& now) {
     const std::lock_guard lock(shown_->mutex);
-    const bool any = traffic_.poll([this](const auto& kind, const auto& event) { apply(kind, event); });
+    now_ = now;
+    const bool any =
+        session_.poll([this](const auto& kind, const auto& event) { apply(*ledger::kind_named(kind), event); });
     take_answers();
-    if (traffic_.synced() && !traffic_.stopping()) reconcile();
-    return any;
+    if (session_.synced() && !stopping_) reconcile();
+    next_ = now.now + (any ? kGather : kIdle);
 }
 
-void ReservationsDriver::apply(const std::string& kind, const link::FeedEvent& event) {
-    const bool gone = event.type == link::FeedEvent::Type::Gone;
-    if (kind == "Pod" && !gone) {
-        if (!says_something(*event.text)) return;
-        // One that cannot be read is tried again below, where it is told why.
-        if (const auto pod = decode_pod(event)) return put(**pod);
+void ReservationsDriver::apply(const ledger::Kind& kind, const link::FeedEvent& event) {
+    if (event.type == link::FeedEvent::Type::Gone) {
+        const auto meta = meta_of(event);
+        if (!meta) return base::log_error("Unreadable object", {{"error", meta.error()}});
+        return kind.remove(ledger_, *meta);
     }
-    const auto view = parse_here(*event.text);
-    if (!view) return base::log_error("Unreadable object", {{"error", view.error()}});
-    const auto use = [&](auto read, auto put, auto remove) {
-        std::string trouble;
-        if (gone) return remove(model::read_meta(model::Reader(*view, trouble)));
-        auto object = read(*view);
-        if (!object) return tell_unreadable(kind, *view, object.error());
-        object->meta.revision = event.revision;
-        put(std::move(*object));
-    };
-    if (kind == "Node") {
-        use(
-            model::read_node,
-            [&](model::Node node) {
-                nodes_.insert(node.meta.name);
-                ledger_.put(std::make_shared<const model::Node>(std::move(node)));
-            },
-            [&](const model::Meta& meta) { ledger_.remove_node(meta.name); });
-    } else if (kind == "Pod") {
-        use(
-            model::read_pod, [&](const model::Pod& pod) { put(pod); },
-            [&](const model::Meta& meta) { ledger_.remove_pod(meta.uid); });
-    } else {
-        use(
-            model::read_reservation,
-            [&](model::Reservation object) {
-                ledger_.put(std::make_shared<const model::Reservation>(std::move(object)));
-            },
-            [&](const model::Meta& meta) { ledger_.remove_reservation(meta.uid); });
-    }
+    if (kind.plural == "pods" && !says_something(*event.text)) return;
+    const auto object = decode(kind, event);
+    if (!object) return tell_unreadable(kind, event, object.error());
+    if (const auto pod = object->as<model::Pod>()) return put(*pod);
+    if (const auto node = object->as<model::Node>()) nodes_.insert(node->meta.name);
+    kind.put(ledger_, *object);
 }
 
 void ReservationsDriver::put(const model::Pod& pod) {
@@ -139,10 +102,10 @@ void ReservationsDriver::put(const model::Pod& pod) {
 }
 
 void ReservationsDriver::reconcile() {
-    const uint64_t seen = traffic_.seen("Reservation");
+    const uint64_t seen = session_.seen("Reservation");
     absl::erase_if(awaited_, [&](const auto& entry) { return entry.second != 0 && entry.second <= seen; });
     judge_nodes();
-    carry_out(control::reconcile_reservations({ledger_, clock_.wall(), clock_.now(), gc_, false}, ages_));
+    carry_out(control::reconcile_reservations({ledger_, now_.wall, now_.now, gc_, false}, ages_));
 }
 
 void ReservationsDriver::carry_out(const control::Writes& writes) {
@@ -169,8 +132,8 @@ void ReservationsDriver::judge_nodes() {
         const auto row = ledger_.row_of(name);
         if (row == ledger::kNoRow) continue;
         const auto writes = control::reconcile_node_reservation(ledger_.node(row));
-        for (const auto& write : writes.annotations) traffic_.send(annotation_request(write), "");
-        for (const auto& write : writes.conditions) traffic_.send(condition_request(write, clock_.wall()), "");
+        for (const auto& write : writes.annotations) session_.send(annotation_request(write), "");
+        for (const auto& write : writes.conditions) session_.send(condition_request(write, now_.wall), "");
         for (const auto& event : writes.events) tell(event);
     }
 }
@@ -180,28 +143,28 @@ void ReservationsDriver::tell(const control::Event& event) {
     const link::Subject subject{ours ? "scheduling.koordinator.sh/v1alpha1" : "v1", event.kind, event.ns, event.name,
                                 event.uid};
     if (event.warning) {
-        recorder_.warning(subject, event.reason, event.message, clock_.wall());
+        recorder_.warning(subject, event.reason, event.message, now_.wall);
     } else {
-        recorder_.normal(subject, event.reason, event.message, clock_.wall());
+        recorder_.normal(subject, event.reason, event.message, now_.wall);
     }
 }
 
 // A broken object harms itself only, and says so itself.
-void ReservationsDriver::tell_unreadable(const std::string& kind, JsonView object, const Error& error) {
-    std::string trouble;
-    const model::Meta meta = model::read_meta(model::Reader(object, trouble));
-    base::log_warning("Unreadable object", {{"kind", kind}, {"name", meta.full_name()}, {"error", error}});
-    tell({kind, meta.ns, meta.name, meta.uid, true, "Unreadable", error.message});
+void ReservationsDriver::tell_unreadable(const ledger::Kind& kind, const link::FeedEvent& event, const Error& error) {
+    const auto meta = meta_of(event);
+    if (!meta) return base::log_error("Unreadable object", {{"error", meta.error()}});
+    base::log_warning("Unreadable object", {{"kind", kind.kind}, {"name", meta->full_name()}, {"error", error}});
+    tell({std::string(kind.kind), meta->ns, meta->name, meta->uid, true, "Unreadable", error.message});
 }
 
 void ReservationsDriver::send(const std::string& uid, link::Request request) {
     awaited_[uid] = 0;
-    traffic_.send(std::move(request), uid);
+    session_.send(std::move(request), uid);
 }
 
 // A refused write is decided anew from what is stored by then.
 void ReservationsDriver::take_answers() {
-    traffic_.answers([this](const std::string& uid, const Result<link::Reply>& reply) {
+    session_.answers([this](const std::string& uid, const Result<link::Reply>& reply) {
         if (uid.empty()) return;
         if (reply && reply->ok() && reply->revision != 0) {
             awaited_[uid] = reply->revision;

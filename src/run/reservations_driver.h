@@ -4,54 +4,52 @@
 #include <mutex>
 #include <set>
 #include <string>
-#include <thread>
 
-#include "base/clock.h"
-#include "base/json_fwd.h"
 #include "base/metrics.h"
 #include "base/string_map.h"
 #include "control/ages.h"
 #include "control/writes.h"
-#include "ledger/ledger.h"
+#include "ledger/intake.h"
 #include "link/recorder.h"
-#include "link/server.h"
-#include "link/traffic.h"
+#include "link/session.h"
+#include "run/driver.h"
 
 namespace berth::run {
 
 // The reservation controller with its doors. It keeps a ledger of stored objects alone, so that what the scheduler has
-// only assumed never shows in a status. Destroying it stops it.
-class ReservationsDriver {
+// only assumed never shows in a status.
+class ReservationsDriver final : public Driver {
 public:
-    ReservationsDriver(std::unique_ptr<link::Server> server, base::Duration gc, const base::Clock& clock,
+    ReservationsDriver(std::unique_ptr<link::Server> server, link::Wake wake, base::Duration gc,
                        base::Metrics& metrics);
-    ~ReservationsDriver();
+    ~ReservationsDriver() override;
     ReservationsDriver(const ReservationsDriver&) = delete;
     ReservationsDriver& operator=(const ReservationsDriver&) = delete;
 
-    bool synced() const { return traffic_.synced(); }
+    void turn(const Moment& now) override;
+    base::Instant next() const override { return next_; }
+    void stop() override { stopping_ = true; }
+    bool idle() const override { return session_.under_way() == 0; }
+    bool synced() const override { return session_.synced(); }
 
 private:
-    // What a scrape reads: the ledger is looked at under the lock, and not after the run has ended.
+    // What a scrape reads, on a thread of its own: the ledger is looked at under the lock, and not after our end.
     struct Shown {
         std::mutex mutex;
         const ledger::Ledger* ledger = nullptr;
     };
-    void run();
-    bool turn();
-    void apply(const std::string& kind, const link::FeedEvent& event);
+    void apply(const ledger::Kind& kind, const link::FeedEvent& event);
     void put(const model::Pod& pod);
     void reconcile();
     void judge_nodes();
     void carry_out(const control::Writes& writes);
     void tell(const control::Event& event);
-    void tell_unreadable(const std::string& kind, JsonView object, const Error& error);
+    void tell_unreadable(const ledger::Kind& kind, const link::FeedEvent& event, const Error& error);
     void send(const std::string& uid, link::Request request);
     void take_answers();
 
-    link::Traffic<std::string> traffic_;  // by uid; none for nodes
+    link::Session<std::string> session_;  // by uid; none for nodes
     const base::Duration gc_;
-    const base::Clock& clock_;
     ledger::Ledger ledger_;
     control::Ages ages_;
     link::Recorder recorder_;
@@ -59,7 +57,9 @@ private:
     base::StringMap<uint64_t> awaited_;
     std::set<std::string, std::less<>> nodes_;  // names of those that changed since they were judged
     std::shared_ptr<Shown> shown_ = std::make_shared<Shown>();
-    std::thread thread_;
+    Moment now_;  // of this turn
+    base::Instant next_;
+    bool stopping_ = false;
 };
 
 }  // namespace berth::run

@@ -4,32 +4,35 @@
 
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "base/clock.h"
 #include "ledger/intake.h"
 #include "link/recorder.h"
-#include "link/server.h"
-#include "link/traffic.h"
+#include "link/session.h"
+#include "run/driver.h"
 #include "run/extenders.h"
 #include "run/scheduler_metrics.h"
 #include "sched/scheduler.h"
 
 namespace berth::run {
 
-// The scheduler with its doors: one thread that polls the feeds, decides, and sends what was decided. Destroying it
-// stops it.
-class SchedulerDriver {
+// The scheduler with its doors.
+class SchedulerDriver final : public Driver {
 public:
-    // The metrics must outlive it.
-    SchedulerDriver(std::unique_ptr<link::Server> server, sched::Scheduler::Profiles profiles, const base::Clock& clock,
-                    base::Metrics& metrics, const sched::SchedulerOptions& options, Extenders extenders);
-    ~SchedulerDriver();
-    SchedulerDriver(const SchedulerDriver&) = delete;
-    SchedulerDriver& operator=(const SchedulerDriver&) = delete;
+    struct Doors {
+        std::unique_ptr<link::Server> server;
+        link::Wake wake;
+        base::Metrics& metrics;    // outlives it
+        const base::Clock& clock;  // tells how long a round took, and nothing else
+        Extenders extenders = {};
+    };
+    SchedulerDriver(Doors doors, sched::Scheduler::Profiles profiles, const sched::SchedulerOptions& options);
 
-    bool synced() const { return traffic_.synced(); }
+    void turn(const Moment& now) override;
+    base::Instant next() const override;
+    void stop() override { stopping_ = true; }
+    bool idle() const override { return session_.under_way() == 0; }
+    bool synced() const override { return session_.synced(); }
 
 private:
     // What was sent, and for a bind: whose it was, at which attempt, when its round of decisions began, and since when
@@ -44,36 +47,33 @@ private:
 
     // A reservation whose template names a priority class.
     struct Classed {
-        model::Reservation object;
-        std::string named;
+        std::shared_ptr<const model::Reservation> object;
         bool told = false;  // that there is no such class
     };
 
-    void run();
     bool may_decide() const;
     bool decide();
     bool take_answers();
     void take_stored(const sched::ReadBack& read, const link::Reply& reply);
-    void apply(const std::string& kind, const link::FeedEvent& event);
-    void apply_reservation(JsonView view, const link::FeedEvent& event);
-    void apply_class(JsonView view, const link::FeedEvent& event);
+    void apply(const ledger::Kind& kind, const link::FeedEvent& event);
+    void put(std::shared_ptr<const model::Reservation> reservation);
+    void remove(const ledger::Kind& kind, const model::Meta& meta);
     void settle_classes();
-    void apply_supporting(const std::string& kind, JsonView view, const link::FeedEvent& event);
-    void keep_document(const std::string& kind, const model::Meta& meta, const link::FeedEvent& event);
-    void carry_out(std::vector<sched::Plan> plans, base::Instant since);
+    void carry_out(std::vector<sched::Plan> plans);
     void send(Sent sent);
     void bind_by_extender(const sched::BindPod& bind, link::ReplyTo answer);
     void count(const Sent& sent, sched::Outcome outcome);
 
-    link::Traffic<Sent> traffic_;
+    link::Session<Sent> session_;
     Extenders extenders_;
-    const base::Clock& clock_;
     sched::Scheduler scheduler_;
-    ledger::PriorityClasses classes_;
     absl::flat_hash_map<std::string, Classed> classed_;  // not yet in the scheduler, by uid
     link::Recorder recorder_;
     SchedulerMetrics metrics_;
-    std::thread thread_;
+    const base::Clock& clock_;
+    Moment now_;         // of this turn
+    bool busy_ = false;  // in the last turn
+    bool stopping_ = false;
 };
 
 }  // namespace berth::run

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "link/server.h"
+#include "run/driver.h"
 
 namespace berth::run {
 
@@ -24,12 +25,8 @@ public:
 
     // Waits for the first request to this method and path's beginning that no earlier call has taken.
     link::Request take(const std::string& method, const std::string& path, link::Reply answer);
-    // Waits until so many requests have come in all; nobody has answered them.
-    void wait_for_requests(size_t count);
-    // Waits for a request, and says the how manieth it was.
-    size_t wait_for(const std::function<bool(const link::Request&)>& wanted);
-    // Waits until the feeds have been polled so often again.
-    void wait_for_polls(size_t more);
+    // The how manieth request was this, if one was.
+    std::optional<size_t> find(const std::function<bool(const link::Request&)>& wanted);
     // These, and those that come.
     void answer_all(const link::Reply& answer);
     size_t requests();
@@ -42,7 +39,6 @@ private:
     class Player;
     class PlayedFeed;
     void send(link::Request request, link::ReplyTo reply);
-    void polled();
 
     std::mutex mutex_;
     std::condition_variable changed_;
@@ -50,20 +46,14 @@ private:
     std::vector<Sent> open_;
     std::vector<link::Request> all_;
     std::optional<link::Reply> answer_;
-    size_t polls_ = 0;
 };
 
 class Script::PlayedFeed final : public link::Feed {
 public:
-    PlayedFeed(std::shared_ptr<Script> script, std::vector<link::FeedEvent> events)
-        : script_(std::move(script)), events_(std::move(events)) {}
-    std::vector<link::FeedEvent> poll(size_t) override {
-        script_->polled();
-        return std::exchange(events_, {});
-    }
+    explicit PlayedFeed(std::vector<link::FeedEvent> events) : events_(std::move(events)) {}
+    std::vector<link::FeedEvent> poll(size_t) override { return std::exchange(events_, {}); }
 
 private:
-    std::shared_ptr<Script> script_;
     std::vector<link::FeedEvent> events_;
 };
 
@@ -79,7 +69,7 @@ public:
             events.push_back({link::FeedEvent::Type::Put, std::make_shared<const std::string>(object), 1});
         }
         events.push_back({link::FeedEvent::Type::Synced, nullptr, 1});
-        return std::make_unique<PlayedFeed>(script_, std::move(events));
+        return std::make_unique<PlayedFeed>(std::move(events));
     }
 
 private:
@@ -103,12 +93,6 @@ inline void Script::send(link::Request request, link::ReplyTo reply) {
     reply(answer);
 }
 
-inline void Script::polled() {
-    const std::lock_guard lock(mutex_);
-    ++polls_;
-    changed_.notify_all();
-}
-
 inline link::Request Script::take(const std::string& method, const std::string& path, link::Reply answer) {
     std::unique_lock lock(mutex_);
     Sent sent;
@@ -126,21 +110,11 @@ inline link::Request Script::take(const std::string& method, const std::string& 
     return sent.request;
 }
 
-inline void Script::wait_for_requests(size_t count) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return all_.size() >= count; });
-}
-
-inline size_t Script::wait_for(const std::function<bool(const link::Request&)>& wanted) {
-    std::unique_lock lock(mutex_);
-    auto found = all_.end();
-    changed_.wait(lock, [&] { return (found = std::find_if(all_.begin(), all_.end(), wanted)) != all_.end(); });
+inline std::optional<size_t> Script::find(const std::function<bool(const link::Request&)>& wanted) {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::find_if(all_.begin(), all_.end(), wanted);
+    if (found == all_.end()) return std::nullopt;
     return static_cast<size_t>(found - all_.begin());
-}
-
-inline void Script::wait_for_polls(size_t more) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&, until = polls_ + more] { return polls_ >= until; });
 }
 
 inline void Script::answer_all(const link::Reply& answer) {
@@ -154,6 +128,18 @@ inline void Script::answer_all(const link::Reply& answer) {
 inline size_t Script::requests() {
     const std::lock_guard lock(mutex_);
     return all_.size();
+}
+
+// Turns a driver, as its thread would, over the time that it asks for, until that is the case. False: it never was.
+template <class Done>
+bool turn_until(Driver& driver, base::ManualClock& clock, Done done) {
+    constexpr int kMostTurns = 10'000;
+    for (int i = 0; i < kMostTurns; ++i) {
+        driver.turn(moment(clock));
+        if (done()) return true;
+        if (driver.next() > clock.now()) clock.advance(driver.next() - clock.now());
+    }
+    return false;
 }
 
 }  // namespace berth::run

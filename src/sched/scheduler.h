@@ -18,6 +18,11 @@
 #include "sched/rooms.h"
 #include "sched/volume_binds.h"
 
+namespace berth::ledger {
+class Object;
+struct Kind;
+}  // namespace berth::ledger
+
 namespace berth::sched {
 
 namespace fast {
@@ -57,6 +62,9 @@ public:
     void remove_pod(std::string_view uid, base::Instant now);
     void put(std::shared_ptr<const model::Reservation> reservation, base::Instant now);
     void remove_reservation(std::string_view uid, base::Instant now);
+    // These and all other kinds that decisions read, by their rows.
+    void put(const ledger::Kind& kind, const ledger::Object& object, base::Instant now);
+    void remove(const ledger::Kind& kind, const model::Meta& gone, base::Instant now);
 
     // --- decisions
     // Decides for at most `most` of those whose turn it is, or for fewer when those cost much. Each decision is held in

@@ -107,7 +107,8 @@ def bodies(report, berth, attack, certificate):
         grown = server.memory_kb() - memory
         during = livez(server, unknown)
         report.row(attack, grown, before, during)
-        report.expect("%s hold %d MiB" % (attack, grown // MIB), grown < 160 * MIB)
+        # 64 MiB a peer in buffers that may be half empty, and 300 connections with TLS.
+        report.expect("%s hold %d MiB" % (attack, grown // MIB), grown < 192 * MIB)
         report.expect("another one writes", server.ask("POST", MAPS, {"metadata": {"name": "other"}})[0] == 201)
         for line in lines:
             line.close()

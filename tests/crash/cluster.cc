@@ -7,13 +7,12 @@
 
 #include "base/check.h"
 #include "base/json.h"
-#include "base/json_view.h"
 #include "control/reservations.h"
 #include "control/volumes.h"
 #include "ledger/intake.h"
 #include "model/allocated.h"
-#include "model/node.h"
 #include "model/room.h"
+#include "run/decoded.h"
 #include "run/requests.h"
 #include "sched/cycle.h"
 
@@ -34,28 +33,11 @@ const Sources kObjects{{"nodes", {"", "v1", "nodes"}},
                        {"persistentvolumeclaims", {"", "v1", "persistentvolumeclaims"}},
                        {"storage.k8s.io/storageclasses", {"storage.k8s.io", "v1", "storageclasses"}}};
 
-template <class Read>
-auto read(const std::string& text, uint64_t revision, Read reader) {
-    base::JsonParser parser;
-    auto object = reader(*parser.parse(text));
-    CHECK(object.ok());
-    object->meta.revision = revision;
-    return *std::move(object);
-}
-
-// A node, pod or reservation for a ledger of stored objects.
-void count(ledger::Ledger& ledger, const std::string& kind, const link::FeedEvent& event) {
-    const bool gone = event.type == link::FeedEvent::Type::Gone;
-    if (kind == "Node") {
-        ledger.put(std::make_shared<const model::Node>(read(*event.text, event.revision, model::read_node)));
-    } else if (kind == "Pod") {
-        const auto pod = read(*event.text, event.revision, model::read_pod);
-        gone ? ledger.remove_pod(pod.meta.uid) : ledger.put(pod);
-    } else {
-        auto object = read(*event.text, event.revision, model::read_reservation);
-        if (gone) return ledger.remove_reservation(object.meta.uid);
-        ledger.put(std::make_shared<const model::Reservation>(std::move(object)));
-    }
+// For a ledger of stored objects.
+void count(ledger::Ledger& ledger, const std::string& name, const link::FeedEvent& event) {
+    const auto& kind = *ledger::kind_named(name);
+    if (event.type == link::FeedEvent::Type::Gone) return kind.remove(ledger, *run::meta_of(event));
+    kind.put(ledger, *run::decode(kind, event));
 }
 
 Json resources(int cpu) {
@@ -185,29 +167,10 @@ void Cluster::delete_reservation(const std::string& name) {
 
 // ---- the scheduler
 
-void Cluster::apply(const std::string& kind, const link::FeedEvent& event) {
-    const bool gone = event.type == link::FeedEvent::Type::Gone;
-    if (kind == "Node") {
-        scheduler_->put(std::make_shared<const model::Node>(read(*event.text, event.revision, model::read_node)), now_);
-    } else if (kind == "Pod") {
-        auto pod = read(*event.text, event.revision, model::read_pod);
-        gone ? scheduler_->remove_pod(pod.meta.uid, now_) : scheduler_->put(std::move(pod), now_);
-    } else if (kind == "Reservation") {
-        auto object = read(*event.text, event.revision, model::read_reservation);
-        if (gone) return scheduler_->remove_reservation(object.meta.uid, now_);
-        scheduler_->put(std::make_shared<const model::Reservation>(std::move(object)), now_);
-    } else {
-        base::JsonParser parser;
-        const auto view = *parser.parse(*event.text);
-        const Json document = *base::parse_json(*event.text);
-        if (gone) {
-            ledger::remove_supporting(kind, base::find_string(document, {"metadata", "namespace"}),
-                                      base::find_string(document, {"metadata", "name"}), scheduler_->ledger());
-        } else {
-            CHECK(ledger::put_supporting(kind, view, scheduler_->ledger(), event.revision).ok());
-        }
-        scheduler_->happened(sched::Change::Volume, now_);
-    }
+void Cluster::apply(const std::string& name, const link::FeedEvent& event) {
+    const auto& kind = *ledger::kind_named(name);
+    if (event.type == link::FeedEvent::Type::Gone) return scheduler_->remove(kind, *run::meta_of(event), now_);
+    scheduler_->put(kind, *run::decode(kind, event), now_);
 }
 
 void Cluster::take(std::vector<sched::Plan> plans) {
@@ -312,7 +275,7 @@ void Cluster::reconcile_objects() {
 
 void Cluster::end_pods() {
     for (const auto& record : server_.list("pods")) {
-        const auto pod = read(*record->bytes, record->revision, model::read_pod);
+        const auto pod = *run::read_pod_here(*record->bytes);
         if (pod.meta.deleted) server_.remove(record->key);
     }
 }
@@ -370,7 +333,7 @@ std::string Cluster::unsettled() {
         }
     }
     for (const auto& record : server_.list("pods")) {
-        const auto pod = read(*record->bytes, record->revision, model::read_pod);
+        const auto pod = *run::read_pod_here(*record->bytes);
         if (!pod.node.empty()) continue;
         if (seen.find_pod(pod.meta.uid) != ledger::kNone) return pod.meta.name + " is still assumed";
         if (!scheduler_->pending_pod(pod.meta.uid)) return pod.meta.name + " was lost";
@@ -380,7 +343,7 @@ std::string Cluster::unsettled() {
         }
     }
     for (const auto& record : server_.list(kReservations)) {
-        const auto object = read(*record->bytes, record->revision, model::read_reservation);
+        const auto object = *model::read_reservation(*run::parse_here(*record->bytes));
         if (object.allocate_once && object.live() && !object.current_owners.empty()) {
             return object.meta.name + " is claimed for a pod that is not bound";
         }

@@ -2,31 +2,31 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "link/bell.h"
-#include "link/rest.h"
 #include "link/server.h"
 
 namespace berth::link {
 
-// All that one component's thread has with a server: the feeds it polls, the requests it sent, their answers, and the
-// bell that wakes it for either. A Tag says what a request was for. The owner waits until nothing is under way before
-// it lets go. That one thread calls everything but stop(), wake() and synced().
+// Called on any thread when there is something to poll or to take.
+using Wake = std::function<void()>;
+
+// All that one component has with a server: the feeds it polls, the requests it sent and their answers. A Tag says what
+// a request was for. The owner waits until nothing is under way before it lets go. One thread calls everything but
+// synced().
 template <class Tag>
-class Traffic {
+class Session {
 public:
-    explicit Traffic(std::unique_ptr<Server> server) : server_(std::move(server)) {}
+    Session(std::unique_ptr<Server> server, Wake wake) : server_(std::move(server)), wake_(std::move(wake)) {}
 
     Server& server() { return *server_; }
 
     void follow(std::string name, const Resource& resource) {
-        followed_.push_back({std::move(name), server_->follow(resource, [this] { bell_.ring(); })});
+        followed_.push_back({std::move(name), server_->follow(resource, wake_)});
     }
     // Calls take(name, event) for what came, put or gone. False when nothing did.
     template <class Take>
@@ -65,7 +65,7 @@ public:
             // Under the lock: whoever takes the last answer may destroy us.
             const std::lock_guard lock(mutex_);
             answers_.push_back({std::move(tag), std::move(reply)});
-            bell_.ring();
+            wake_();
         };
     }
     // Calls take(tag, reply) for each answer. False when there was none.
@@ -82,23 +82,6 @@ public:
     }
     size_t under_way() const { return under_way_; }
 
-    // Until something came, or for at most that long. Whoever was woken rests first; see rest.h.
-    void wait(base::Duration most) {
-        const auto now = std::chrono::steady_clock::now();
-        const auto end = now + most;
-        std::this_thread::sleep_until(std::min(now + rest_.after(woken_, now), end));
-        bell_.wait(end - std::chrono::steady_clock::now());
-        woken_ = std::chrono::steady_clock::now();
-    }
-    // Any thread: ends a wait.
-    void wake() { bell_.ring(); }
-
-    void stop() {
-        stopping_ = true;
-        bell_.ring();
-    }
-    bool stopping() const { return stopping_; }
-
 private:
     static constexpr size_t kEventsPerPoll = 2048;
     struct Followed {
@@ -113,15 +96,12 @@ private:
     };
 
     std::unique_ptr<Server> server_;
-    Bell bell_;
+    Wake wake_;
     std::mutex mutex_;
     std::vector<Answer> answers_;
     std::vector<Followed> followed_;
     size_t under_way_ = 0;
-    std::chrono::steady_clock::time_point woken_;
-    Rest rest_;
     std::atomic<bool> synced_ = false;
-    std::atomic<bool> stopping_ = false;
 };
 
 }  // namespace berth::link

@@ -1,0 +1,37 @@
+#include "app/driver_thread.h"
+
+#include <algorithm>
+
+namespace berth::app {
+
+DriverThread::DriverThread(const char* name, const base::Clock& clock, const Make& make, base::Turn turn)
+    : clock_(clock), driver_(make([this] { bell_.ring(); })) {
+    thread_ = base::named_thread(name, [this] { run(); }, turn);
+}
+
+DriverThread::~DriverThread() {
+    stopping_ = true;
+    bell_.ring();
+    thread_.join();
+}
+
+void DriverThread::run() {
+    while (true) {
+        const bool stopping = stopping_;
+        if (stopping) driver_->stop();
+        driver_->turn(run::moment(clock_));
+        if (stopping && driver_->idle()) return;
+        const auto most = driver_->next() - clock_.now();
+        if (most > base::Duration::zero()) wait(most);
+    }
+}
+
+void DriverThread::wait(base::Duration most) {
+    const auto now = std::chrono::steady_clock::now();
+    const auto end = now + most;
+    std::this_thread::sleep_until(std::min(now + rest_.after(woken_, now), end));
+    bell_.wait(end - std::chrono::steady_clock::now());
+    woken_ = std::chrono::steady_clock::now();
+}
+
+}  // namespace berth::app

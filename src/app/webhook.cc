@@ -1,0 +1,66 @@
+#include "app/webhook.h"
+
+#include <utility>
+
+#include "api/pki.h"
+
+namespace berth::app {
+namespace {
+
+constexpr size_t kMostReview = 256u << 10;  // of a Binding: names, and annotations of a few kilobytes
+
+Result<run::ServingKeys> issue(const std::string& host, base::Duration life) {
+    auto made =
+        TRY(api::issue_serving("berth-webhook", {host}, std::chrono::duration_cast<std::chrono::seconds>(life)));
+    return run::ServingKeys{made.pair.certificate_pem, made.pair.key_pem, made.ca_pem};
+}
+
+std::string content_type(int code) {
+    return code == 200 ? "application/json" : "text/plain; charset=utf-8";
+}
+
+}  // namespace
+
+Webhook::Webhook(std::unique_ptr<link::Server> server, run::WebhookOptions options, const base::Clock& clock)
+    : options_(std::move(options)) {
+    thread_ = std::make_unique<DriverThread>(
+        "webhook", clock, [&](link::Wake wake) { return driver(std::move(server), std::move(wake)); });
+}
+
+std::unique_ptr<run::Driver> Webhook::driver(std::unique_ptr<link::Server> server, link::Wake wake) {
+    run::WebhookDriver::Doors doors{std::move(server), std::move(wake),
+                                    [host = options_.host](base::Duration life) { return issue(host, life); },
+                                    [this](const run::ServingKeys& keys) { return listen(keys); },
+                                    [this] {
+                                        if (http_) http_->stop();
+                                    }};
+    auto made = std::make_unique<run::WebhookDriver>(std::move(doors), options_);
+    driver_ = made.get();
+    return made;
+}
+
+Status Webhook::listen(const run::ServingKeys& keys) {
+    api::HttpOptions options;
+    options.host = options_.host;
+    options.port = options_.port;
+    options.threads = 1;
+    options.max_connections = 1000;
+    options.max_body = kMostReview;
+    options.max_idle_per_peer = options.max_connections;  // API servers do not say who they are
+    options.counters = counters_;
+    options.tls = {keys.certificate_pem, keys.key_pem, keys.ca_pem};
+    http_ = std::make_unique<api::HttpServer>(options, [this](api::Request request, api::Responder responder) {
+        if (request.method != "POST") return responder.respond({405, content_type(405), {}, "only POST\n"});
+        driver_->ask(std::move(request.body),
+                     [to = std::make_shared<api::Responder>(std::move(responder))](int code, std::string body) {
+                         to->respond({code, content_type(code), {}, std::move(body)});
+                     });
+    });
+    if (const auto started = http_->start(); !started) {
+        http_.reset();
+        return started.error();
+    }
+    return {};
+}
+
+}  // namespace berth::app

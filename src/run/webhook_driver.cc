@@ -1,0 +1,265 @@
+#include "run/webhook_driver.h"
+
+#include <fmt/format.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "run/decoded.h"
+#include "run/webhook_config.h"
+
+namespace berth::run {
+namespace {
+
+constexpr base::Duration kIdle = std::chrono::milliseconds(500);
+constexpr base::Duration kAskedAgain = std::chrono::milliseconds(20);
+// A binding that was let through is made by then, or never: the API server gives a request a minute.
+constexpr base::Duration kAssumed = std::chrono::seconds(65);
+constexpr base::Duration kReadAgain = std::chrono::seconds(5);
+// The scheduler may have seen the pod before us; the API server waits for five seconds.
+constexpr base::Duration kPatience = std::chrono::seconds(3);
+constexpr base::Duration kBetweenWrites = std::chrono::milliseconds(500);
+constexpr base::Duration kAssert = std::chrono::seconds(60);  // somebody may have changed or deleted it
+
+std::string review(std::string_view uid, bool allowed, const std::string& why) {
+    JsonObject response{{"uid", uid}, {"allowed", allowed}};
+    if (!allowed) response["status"] = JsonObject{{"code", 409}, {"reason", "Conflict"}, {"message", why}};
+    return base::to_text(Json(JsonObject{
+        {"apiVersion", "admission.k8s.io/v1"}, {"kind", "AdmissionReview"}, {"response", std::move(response)}}));
+}
+
+std::string text_at(const Json& document, std::initializer_list<std::string_view> path) {
+    return std::string(base::find_string(document, path));
+}
+
+// The pod as the binding would make it.
+model::Pod bound(model::Pod pod, const Json& binding) {
+    pod.node = text_at(binding, {"target", "name"});
+    if (const Json* notes = base::find(binding, {"metadata", "annotations"}); notes && notes->is_object()) {
+        for (const auto& [key, value] : notes->as_object()) {
+            if (value.is_string()) pod.meta.annotations.set(std::string(key), std::string(value.as_string()));
+        }
+    }
+    return pod;
+}
+
+}  // namespace
+
+WebhookDriver::WebhookDriver(Doors doors, WebhookOptions options)
+    : doors_(std::move(doors)), session_(std::move(doors_.server), doors_.wake), options_(std::move(options)) {
+    for (const auto& kind : ledger::kinds()) {
+        if (kind.reader != ledger::Reader::Decides) session_.follow(std::string(kind.kind), resource_of(kind));
+    }
+}
+
+void WebhookDriver::ask(std::string body, Answer answer) {
+    {
+        const std::lock_guard lock(mutex_);
+        asked_.push_back({std::move(body), std::move(answer)});
+    }
+    doors_.wake();
+}
+
+void WebhookDriver::turn(const Moment& now) {
+    now_ = now;
+    session_.poll([this](const auto& kind, const auto& event) { apply(*ledger::kind_named(kind), event); });
+    session_.answers([this](const Sent& sent, const Result<link::Reply>& reply) {
+        sent.pod.empty() ? registered(reply) : take_stored(sent.pod, reply);
+    });
+    if (stopping_) return close();
+    if (!session_.synced()) return;
+    read_stale();
+    ledger_.pass_time(now.wall, now.now);
+    recount_held();
+    keep_certificate();
+    keep_registered();
+    answer_questions();
+}
+
+base::Instant WebhookDriver::next() const {
+    return now_.now + (open_.empty() ? kIdle : kAskedAgain);
+}
+
+// Who asked hears that there is no answer; then nobody asks any more.
+void WebhookDriver::close() {
+    const auto drop = [this] {
+        open_.clear();
+        const std::lock_guard lock(mutex_);
+        asked_.clear();
+    };
+    drop();
+    doors_.close();
+    drop();
+}
+
+// ---- what is stored
+
+void WebhookDriver::apply(const ledger::Kind& kind, const link::FeedEvent& event) {
+    const auto meta = meta_of(event);
+    if (!meta) return base::log_error("Unreadable object", {{"error", meta.error()}});
+    const bool gone = event.type == link::FeedEvent::Type::Gone;
+    if (kind.kind == "Reservation") held_changed_ = true;
+    if (kind.kind == "Pod") {
+        waiting_.erase(meta->full_name());
+        if (gone) assumed_.erase(meta->uid);
+    }
+    if (gone) return kind.remove(ledger_, *meta);
+    const auto object = decode(kind, event);
+    if (!object) return base::log_error("Unreadable object", {{"error", object.error()}});
+    if (const auto pod = object->as<model::Pod>()) return apply_pod(*pod);
+    kind.put(ledger_, *object);
+}
+
+void WebhookDriver::apply_pod(const model::Pod& pod) {
+    if (!pod.node.empty() || pod.terminal()) {
+        assumed_.erase(pod.meta.uid);
+        return ledger_.put(pod);
+    }
+    // What was let through stays counted: this is older news.
+    waiting_.insert_or_assign(pod.meta.full_name(), pod);
+}
+
+// What was let through and is not seen is read: our feed may be behind, and its room must not be given twice.
+void WebhookDriver::read_stale() {
+    for (auto& [uid, assumed] : assumed_) {
+        if (assumed.reading || now_.now < assumed.until) continue;
+        assumed.reading = true;
+        const auto& meta = assumed.pod.meta;
+        session_.send({"GET", fmt::format("/api/v1/namespaces/{}/pods/{}", meta.ns, meta.name)}, Sent{uid});
+    }
+}
+
+void WebhookDriver::take_stored(const std::string& uid, const Result<link::Reply>& reply) {
+    const auto found = assumed_.find(uid);
+    if (found == assumed_.end()) return;
+    const auto pod =
+        reply && reply->ok() ? read_pod_here(reply->body) : Result<model::Pod>(base::internal("no answer"));
+    const bool gone = (reply && reply->code == 404) || (pod && pod->meta.uid != uid);
+    if (!gone && !pod) {
+        found->second.reading = false;
+        found->second.until = now_.now + kReadAgain;
+        return;
+    }
+    if (gone || pod->node.empty()) ledger_.remove_pod(uid);
+    assumed_.erase(found);
+    if (!gone) apply_pod(*pod);
+}
+
+void WebhookDriver::recount_held() {
+    if (!std::exchange(held_changed_, false)) return;
+    held_.clear();
+    for (const auto& [uid, index] : ledger_.reservations()) {
+        const auto& object = ledger_.reservation(index).object;
+        if (object && object->live() && !object->node.empty()) held_.insert(object->node);
+    }
+}
+
+// ---- questions
+
+void WebhookDriver::answer_questions() {
+    {
+        const std::lock_guard lock(mutex_);
+        for (auto& question : asked_) open_.push_back(std::move(question));
+        asked_.clear();
+    }
+    std::erase_if(open_, [this](Question& question) { return try_answer(question); });
+}
+
+// False: the pod has not come yet.
+bool WebhookDriver::try_answer(Question& question) {
+    const auto asked = base::parse_json(question.body);
+    const Json* request = asked ? base::find(*asked, {"request"}) : nullptr;
+    const Json* binding = request ? base::find(*request, {"object"}) : nullptr;
+    if (!binding || !binding->is_object()) {
+        question.answer(400, "this is no AdmissionReview of a Binding\n");
+        return true;
+    }
+    const auto answer = [&](const Status& verdict) {
+        question.answer(200,
+                        review(text_at(*request, {"uid"}), verdict.ok(), verdict.ok() ? "" : verdict.error().message));
+        return true;
+    };
+    if (!held_.contains(text_at(*binding, {"target", "name"}))) return answer({});
+    const auto name = fmt::format("{}/{}", text_at(*request, {"namespace"}), text_at(*binding, {"metadata", "name"}));
+    const auto found = waiting_.find(name);
+    if (found == waiting_.end()) {
+        if (!question.since) question.since = now_.now;
+        if (now_.now < *question.since + kPatience) return false;
+        return answer(base::conflict(fmt::format("pod \"{}\" is not known to be waiting for a node", name)));
+    }
+    const model::Pod pod = bound(found->second, *binding);
+    const Status verdict = judge(pod);
+    const Json* dry = base::find(*request, {"dryRun"});
+    if (verdict.ok() && !(dry && dry->is_bool() && dry->as_bool())) {
+        ledger_.put(pod);
+        assumed_.insert_or_assign(pod.meta.uid, Assumed{now_.now + kAssumed, pod});
+    }
+    return answer(verdict);
+}
+
+Status WebhookDriver::judge(const model::Pod& pod) const {
+    if (const auto other = assumed_.find(pod.meta.uid); other != assumed_.end()) {
+        if (other->second.pod.node == pod.node) return {};
+        return base::conflict(
+            fmt::format("pod \"{}\" is just being bound to node \"{}\"", pod.meta.full_name(), other->second.pod.node));
+    }
+    return rules_.judge_bind(pod, ledger_);
+}
+
+// ---- certificate, server, configuration
+
+void WebhookDriver::keep_certificate() {
+    const bool due = !current_ || now_.now >= issued_ + options_.certificate_life * 2 / 3;
+    if (due && !next_keys_) {
+        auto made = doors_.issue(options_.certificate_life);
+        if (!made) return base::log_error("No certificate for the webhook", {{"error", made.error()}});
+        next_keys_ = std::move(*made);
+    }
+    if (!next_keys_) return;
+    // A server that is in use is replaced only when the API server has been told of the new authority.
+    if (current_ && !next_is_known_) return;
+    if (!listen(*next_keys_)) return;
+    previous_ca_ = current_ ? current_->ca_pem : "";
+    current_ = std::exchange(next_keys_, std::nullopt);
+    issued_ = now_.now;
+    next_is_known_ = false;
+}
+
+bool WebhookDriver::listen(const ServingKeys& keys) {
+    close();
+    const auto started = doors_.listen(keys);
+    if (!started) base::log_error("The webhook cannot listen", {{"error", started.error()}});
+    return started.ok();
+}
+
+void WebhookDriver::registered(const Result<link::Reply>& reply) {
+    const bool written = reply && reply->ok();
+    if (!written) {
+        base::log_warning("The webhook's configuration was not written",
+                          {{"answer", reply ? reply->body.substr(0, 300) : reply.error().message}});
+    }
+    confirmed_ = written ? sent_ : "";
+    next_is_known_ = written && sent_with_next_;
+}
+
+void WebhookDriver::keep_registered() {
+    const auto passed = [&](base::Duration span) { return !registered_ || now_.now >= *registered_ + span; };
+    if (!current_ || session_.under_way() > 0 || !passed(kBetweenWrites)) return;
+    WebhookTarget target;
+    target.url = fmt::format("https://{}:{}/bindings", options_.host, options_.port);
+    target.ca_pem = previous_ca_ + current_->ca_pem + (next_keys_ ? next_keys_->ca_pem : "");
+    target.trusted = options_.trusted;
+    std::string wanted = base::to_text(webhook_configuration(target, held_));
+    if (wanted == confirmed_ && !passed(kAssert)) return;
+    registered_ = now_.now;
+    sent_ = std::move(wanted);
+    sent_with_next_ = next_keys_.has_value();
+    confirmed_.clear();
+    session_.send({"PATCH",
+                   fmt::format("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/{}"
+                               "?fieldManager=berth-controllers&force=true",
+                               kWebhookConfiguration),
+                   sent_, "application/apply-patch+yaml"},
+                  Sent{});
+}
+
+}  // namespace berth::run

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/string_map.h"
+#include "ledger/intake.h"
+#include "link/session.h"
+#include "run/bind_rules.h"
+#include "run/driver.h"
+
+namespace berth::run {
+
+// What the API server may ask us with, and whom it then trusts.
+struct ServingKeys {
+    std::string certificate_pem;
+    std::string key_pem;
+    std::string ca_pem;
+};
+
+struct WebhookOptions {
+    std::string host = {};  // where the API server reaches us
+    uint16_t port = 0;
+    std::vector<std::string> trusted = {};
+    base::Duration certificate_life = std::chrono::hours(30 * 24);
+};
+
+// The judge of a stock API server, which checks no capacity: a validating webhook on bindings. A ledger of stored
+// objects, and of the bindings that were just let through, answers; nodes that hold nothing are not its business. It
+// renews its certificate, and writes the configuration that points at it. That stays after our end, so that nodes with
+// holds are closed until the next one answers.
+class WebhookDriver final : public Driver {
+public:
+    // `answer` is called with a code and a body, once or, when we end, never.
+    using Answer = std::function<void(int code, std::string body)>;
+    struct Doors {
+        std::unique_ptr<link::Server> server;
+        link::Wake wake;
+        std::function<Result<ServingKeys>(base::Duration life)> issue;
+        // Answers with these keys from now on; an Error when it cannot, then nobody is answered.
+        std::function<Status(const ServingKeys& keys)> listen;
+        std::function<void()> close;
+    };
+    WebhookDriver(Doors doors, WebhookOptions options);
+
+    // Any thread: an AdmissionReview came.
+    void ask(std::string body, Answer answer);
+
+    void turn(const Moment& now) override;
+    base::Instant next() const override;
+    void stop() override { stopping_ = true; }
+    bool idle() const override { return session_.under_way() == 0; }
+    bool synced() const override { return session_.synced(); }
+
+private:
+    struct Sent {
+        std::string pod;  // the uid of one that is read back; empty: our configuration was written
+    };
+    struct Question {
+        std::string body;
+        Answer answer;
+        std::optional<base::Instant> since = {};  // it was first looked at
+    };
+    struct Assumed {
+        base::Instant until;  // then the stored pod is asked
+        model::Pod pod;
+        bool reading = false;
+    };
+
+    void close();
+    void apply(const ledger::Kind& kind, const link::FeedEvent& event);
+    void apply_pod(const model::Pod& pod);
+    void read_stale();
+    void take_stored(const std::string& uid, const Result<link::Reply>& reply);
+    void registered(const Result<link::Reply>& reply);
+    void recount_held();
+    void answer_questions();
+    bool try_answer(Question& question);
+    Status judge(const model::Pod& pod) const;
+
+    void keep_certificate();
+    bool listen(const ServingKeys& keys);
+    void keep_registered();
+
+    Doors doors_;
+    link::Session<Sent> session_;
+    const WebhookOptions options_;
+    const BindRules rules_;
+    ledger::Ledger ledger_;
+    base::StringMap<model::Pod> waiting_;  // pods without a node, by namespace/name
+    base::StringMap<Assumed> assumed_;     // let through and not yet seen bound, by uid
+    std::set<std::string> held_;           // nodes with live reservations
+    bool held_changed_ = true;
+
+    std::optional<ServingKeys> current_, next_keys_;
+    base::Instant issued_{};
+    std::string previous_ca_;
+    std::optional<base::Instant> registered_;
+    std::string sent_, confirmed_;
+    bool sent_with_next_ = false, next_is_known_ = false;
+
+    std::mutex mutex_;  // guards asked_
+    std::vector<Question> asked_;
+    std::vector<Question> open_;
+    Moment now_;  // of this turn
+    bool stopping_ = false;
+};
+
+}  // namespace berth::run

@@ -1,0 +1,23 @@
+// Any object that decisions read, to the part of the scheduler that cares for it.
+#include "ledger/intake.h"
+#include "sched/scheduler.h"
+
+namespace berth::sched {
+
+void Scheduler::put(const ledger::Kind& kind, const ledger::Object& object, base::Instant now) {
+    if (const auto pod = object.as<model::Pod>()) return put(*pod, now);
+    if (auto node = object.as<model::Node>()) return put(std::move(node), now);
+    if (auto reservation = object.as<model::Reservation>()) return put(std::move(reservation), now);
+    kind.put(ledger_, object);
+    happened(kind.change, now);
+}
+
+void Scheduler::remove(const ledger::Kind& kind, const model::Meta& gone, base::Instant now) {
+    if (kind.kind == "Pod") return remove_pod(gone.uid, now);
+    if (kind.kind == "Node") return remove_node(gone.name, now);
+    if (kind.kind == "Reservation") return remove_reservation(gone.uid, now);
+    kind.remove(ledger_, gone);
+    happened(kind.change, now);
+}
+
+}  // namespace berth::sched
