@@ -286,7 +286,7 @@ void definition_names(JsonObject& definition) {
     if (text_of(names, "listKind").empty() && !kind.empty()) names["listKind"] = kind + "List";
     std::transform(kind.begin(), kind.end(), kind.begin(),
                    [](char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c); });
-    if (text_of(names, "singular").empty()) names["singular"] = kind;
+    if (text_of(names, "singular").empty() && !kind.empty()) names["singular"] = kind;
     if (make_object(definition, "status").contains("storedVersions")) return;
     const JsonArray* versions = list_of(make_object(definition, "spec"), "versions");
     if (versions == nullptr) return;
