@@ -1,10 +1,8 @@
 #include <fmt/format.h>
 
-#include <set>
-
 #include "api/admission_steps.h"
 #include "api/meta.h"
-#include "api/wire.h"
+#include "api/service_ranges.h"
 #include "base/json.h"
 #include "base/json_view.h"
 #include "model/kinds/path.h"
@@ -39,41 +37,14 @@ Status guard_rooms(Entry& entry) {
                                               model::kMadeFor, model::kForPreemption, entry.call.who.user));
 }
 
-struct Taken {
-    std::set<std::string> addresses;
-    std::set<int64_t> ports;
-};
-
-Result<Taken> taken_by_services(Entry& entry) {
-    Taken out;
-    for (const auto& record : TRY(entry.desk.store.list({"services"})).records) {
-        const Json service = TRY(stored_object(*record));
-        out.addresses.emplace(model::string_at(service, ".spec.clusterIP"));
-        for (const auto& port : model::list_at(service, ".spec.ports"))
-            out.ports.insert(model::int_at(port, ".nodePort"));
-    }
-    return out;
-}
-
-// 10.96.0.0/16, as kubeadm's default begins; .0.1 is the API server's.
-std::string free_address(Dice& dice, const Taken& taken) {
-    while (true) {
-        const uint64_t n = 2 + dice.below(65'000);
-        std::string address = fmt::format("10.96.{}.{}", n / 256, n % 256);
-        if (!taken.addresses.contains(address)) return address;
-    }
-}
-
-void give_node_ports(Dice& dice, Taken& taken, JsonObject& spec) {
+Status give_node_ports(Desk& desk, JsonObject& spec) {
     Json* ports = spec.if_contains("ports");
-    if (ports == nullptr || !ports->is_array()) return;
+    if (ports == nullptr || !ports->is_array()) return {};
     for (auto& port : ports->as_array()) {
         if (model::int_at(port, ".nodePort") != 0) continue;
-        int64_t chosen = 0;
-        do chosen = 30'000 + static_cast<int64_t>(dice.below(2768));
-        while (!taken.ports.insert(chosen).second && taken.ports.size() < 2768);
-        port.as_object()["nodePort"] = chosen;
+        port.as_object()["nodePort"] = TRY(desk.services->node_port(desk.dice));
     }
+    return {};
 }
 
 // What was found room for is held as it was: a port or a claim that is added later may be another's.
@@ -160,11 +131,10 @@ Status settle_service(Entry& entry) {
     }
     const bool wants_ports = type == "NodePort" || type == "LoadBalancer";
     if (!wants_ports && !model::string_at(entry.after, ".spec.clusterIP").empty()) return {};
-    Taken taken = TRY(taken_by_services(entry));
-    if (wants_ports) give_node_ports(entry.desk.dice, taken, spec);
+    if (wants_ports) TRY(give_node_ports(entry.desk, spec));
     std::string address(model::string_at(entry.after, ".spec.clusterIP"));
     if (address.empty() && entry.before != nullptr) address = model::string_at(*entry.before, ".spec.clusterIP");
-    if (address.empty()) address = free_address(entry.desk.dice, taken);
+    if (address.empty()) address = TRY(entry.desk.services->address(entry.desk.dice));
     spec["clusterIP"] = address;
     if (!spec.contains("clusterIPs")) spec["clusterIPs"] = JsonArray{Json(address)};
     return {};

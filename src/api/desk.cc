@@ -1,5 +1,6 @@
 #include "api/desk.h"
 
+#include "api/service_ranges.h"
 #include "model/times.h"
 
 namespace berth::api {
@@ -39,7 +40,13 @@ uint64_t Dice::below(uint64_t n) {
 }
 
 Desk::Desk(store::Store& the_store, const base::Clock& the_clock, uint64_t seed)
-    : store(the_store), clock(the_clock), dice(seed), kinds_(std::make_shared<model::Kinds>(model::kinds())) {}
+    : store(the_store),
+      clock(the_clock),
+      dice(seed),
+      services(std::make_unique<ServiceRanges>(store)),
+      kinds_(std::make_shared<model::Kinds>(model::kinds())) {}
+
+Desk::~Desk() = default;
 
 std::shared_ptr<const model::Kinds> Desk::kinds() const {
     const std::lock_guard lock(mutex_);

@@ -15,6 +15,7 @@
 namespace berth::api {
 
 struct AuditEvent;
+class ServiceRanges;
 
 // Names, uids and other numbers that need only be unlike one another. Any thread.
 class Dice {
@@ -34,10 +35,12 @@ private:
 class Desk {
 public:
     Desk(store::Store& store, const base::Clock& clock, uint64_t seed);
+    ~Desk();
 
     store::Store& store;
     const base::Clock& clock;
     Dice dice;
+    const std::unique_ptr<ServiceRanges> services;
     std::function<std::optional<Identity>(std::string_view)> identify_token = [](std::string_view) {
         return std::optional<Identity>{};
     };
