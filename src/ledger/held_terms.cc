@@ -77,8 +77,10 @@ std::vector<uint32_t> HeldTerms::about(std::string_view ns, const Labels& labels
     return ids;
 }
 
-bool HeldTerms::uses(const TopologyKey* key) const {
-    return std::any_of(terms_.begin(), terms_.end(), [&](const auto& held) { return held.key == key; });
+absl::flat_hash_set<const TopologyKey*> HeldTerms::keys() const {
+    absl::flat_hash_set<const TopologyKey*> keys;
+    for (const auto& held : terms_) keys.insert(held.key);
+    return keys;
 }
 
 }  // namespace berth::ledger

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
 
 #include <span>
 #include <vector>
@@ -34,7 +35,7 @@ public:
     // The terms that speak of a pod with this namespace and these labels, ascending.
     std::vector<uint32_t> about(std::string_view ns, const Labels& labels, const NamespaceLabels& namespaces) const;
     const HeldTerm& at(uint32_t id) const { return terms_[id]; }
-    bool uses(const TopologyKey* key) const;
+    absl::flat_hash_set<const TopologyKey*> keys() const;
     size_t size() const { return terms_.size() - free_.size(); }
 
 private:

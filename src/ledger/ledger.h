@@ -213,7 +213,7 @@ public:
 
     // What questions cost: looks at one term on one row. A count, so that it is the same on every machine.
     void count_looks(uint64_t looks) const { looks_ += looks; }
-    uint64_t looks() const { return looks_; }
+    uint64_t looks() const { return looks_ + terms_->looks(); }
     const Workloads& workloads() const { return workloads_; }
     const Priorities& priorities() const { return priorities_; }
 

@@ -21,7 +21,7 @@ struct PodGroup {
     std::shared_ptr<const model::PodSpec> spec;  // of one member; nullptr: the entry is free
     Counts living;                               // members by row
     Counts terminating;
-    std::vector<uint32_t> matchers;  // who counts them (Tallies)
+    std::vector<uint32_t> matchers;  // who counts them (Tallies), ascending
     std::vector<uint32_t> terms;     // what they hold (HeldTerms)
     size_t place = 0;                // in its namespace's list
     bool idle = false;               // among those that had lost their last member

@@ -18,13 +18,17 @@ size_t hash_of(const PodFilter& pods) {
     return hash;
 }
 
-bool same(const PodFilter& a, const PodFilter& b) {
-    return a.living == b.living && std::equal(a.all.begin(), a.all.end(), b.all.begin(), b.all.end(), same_pods);
+bool same(std::span<const model::PodTerm> a, std::span<const model::PodTerm> b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_pods);
 }
 
-template <class T>
-bool contains(const std::vector<T>& values, const T& value) {
-    return std::find(values.begin(), values.end(), value) != values.end();
+// A group's matchers, ascending.
+bool contains(const std::vector<uint32_t>& ids, uint32_t id) {
+    return std::binary_search(ids.begin(), ids.end(), id);
+}
+
+void insert(std::vector<uint32_t>& ids, uint32_t id) {
+    ids.insert(std::lower_bound(ids.begin(), ids.end(), id), id);
 }
 
 }  // namespace
@@ -40,17 +44,17 @@ void Tally::add(Row row, int64_t delta) {
 }
 
 bool Tallies::matches(const Matcher& matcher, const PodGroup& group) const {
-    const auto& all = matcher.pods.all;
-    return std::all_of(all.begin(), all.end(), [&](const auto& term) {
+    return std::all_of(matcher.all.begin(), matcher.all.end(), [&](const auto& term) {
         return asked_term_matches(term, namespaces_, group.spec->ns, group.spec->labels);
     });
 }
 
 uint32_t Tallies::find_matcher(const PodFilter& pods) {
+    looks_ += kLooksPerTerm * pods.all.size();
     const size_t hash = hash_of(pods);
     auto& alike = by_hash_[hash];
     for (const uint32_t id : alike) {
-        if (same(matchers_[id].pods, pods)) return id;
+        if (matchers_[id].living == pods.living && same(matchers_[id].all, pods.all)) return id;
     }
     uint32_t id = 0;
     if (free_.empty()) {
@@ -61,12 +65,12 @@ uint32_t Tallies::find_matcher(const PodFilter& pods) {
         free_.pop_back();
     }
     alike.push_back(id);
-    matchers_[id] = {pods, hash, {}};
+    matchers_[id] = {{pods.all.begin(), pods.all.end()}, pods.living, hash, {}};
     const auto& selector = pods.all.front().selector;
     if (!selector) return id;
     index_.add(*selector, id);
     each_group(matchers_[id], [&](PodGroup& group) {
-        if (matches(matchers_[id], group)) group.matchers.push_back(id);
+        if (matches(matchers_[id], group)) insert(group.matchers, id);
     });
     return id;
 }
@@ -77,7 +81,7 @@ void Tallies::free_matcher(uint32_t id) {
     const auto alike = by_hash_.find(matcher.hash);
     std::erase(alike->second, id);
     if (alike->second.empty()) by_hash_.erase(alike);
-    const auto& selector = matcher.pods.all.front().selector;
+    const auto& selector = matcher.all.front().selector;
     if (selector) index_.remove(*selector, id);
     matcher = Matcher();
     free_.push_back(id);
@@ -86,11 +90,18 @@ void Tallies::free_matcher(uint32_t id) {
 void Tallies::seed(Tally& tally, const PodGroup& group, int delta) const {
     const auto add = [&](Row row, uint32_t members) { tally.add(row, delta * int64_t{members}); };
     group.living.each(add);
-    if (!matchers_[tally.matcher].pods.living) group.terminating.each(add);
+    if (!matchers_[tally.matcher].living) group.terminating.each(add);
 }
 
-const Tally& Tallies::get(const PodFilter& pods, const NodeFilter& nodes, std::string_view key) {
+std::vector<const Tally*> Tallies::get(const PodFilter& pods, const NodeFilter& nodes,
+                                       std::span<const std::string_view> keys) {
+    std::vector<const Tally*> out;
     const uint32_t id = find_matcher(pods);
+    for (const auto key : keys) out.push_back(&tally_of(id, nodes, key));
+    return out;
+}
+
+Tally& Tallies::tally_of(uint32_t id, const NodeFilter& nodes, std::string_view key) {
     Matcher& matcher = matchers_[id];
     ++now_;
     for (auto& tally : matcher.tallies) {
@@ -131,13 +142,13 @@ void Tallies::trim() {
 
 void Tallies::join(PodGroup& group) {
     index_.candidates(group.spec->labels, [&](uint32_t id) {
-        if (!contains(group.matchers, id) && matches(matchers_[id], group)) group.matchers.push_back(id);
+        if (!contains(group.matchers, id) && matches(matchers_[id], group)) insert(group.matchers, id);
     });
 }
 
 void Tallies::count(const PodGroup& group, Row row, bool terminating, int delta) {
     for (const uint32_t id : group.matchers) {
-        if (terminating && matchers_[id].pods.living) continue;
+        if (terminating && matchers_[id].living) continue;
         for (auto& tally : matchers_[id].tallies) tally->add(row, delta);
     }
 }
@@ -145,7 +156,7 @@ void Tallies::count(const PodGroup& group, Row row, bool terminating, int delta)
 void Tallies::rematch(std::string_view ns) {
     for (uint32_t id = 0; id < matchers_.size(); ++id) {
         Matcher& matcher = matchers_[id];
-        const auto& all = matcher.pods.all;
+        const auto& all = matcher.all;
         if (std::none_of(all.begin(), all.end(), [](const auto& term) { return term.ns_selector.has_value(); }))
             continue;
         groups_.each_in(ns, [&](PodGroup& group) {
@@ -153,7 +164,7 @@ void Tallies::rematch(std::string_view ns) {
             const bool is = matches(matcher, group);
             if (was == is) return;
             for (auto& tally : matcher.tallies) seed(*tally, group, is ? 1 : -1);
-            if (is) group.matchers.push_back(id);
+            if (is) insert(group.matchers, id);
             if (!is) std::erase(group.matchers, id);
         });
     }

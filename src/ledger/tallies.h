@@ -14,8 +14,8 @@ namespace berth::ledger {
 
 // Which placed pods to count: those that every one of these terms of an asking pod speaks of.
 struct PodFilter {
-    std::vector<model::PodTerm> all;  // at least one; topology keys are not looked at
-    bool living = false;              // without terminating pods
+    std::span<const model::PodTerm> all;  // at least one; topology keys are not looked at
+    bool living = false;                  // without terminating pods
 };
 
 // How many such pods each domain has, on the nodes of its scope.
@@ -39,7 +39,12 @@ public:
         : groups_(groups), topology_(topology), namespaces_(namespaces) {}
 
     // Good until the next trim().
-    const Tally& get(const PodFilter& pods, const NodeFilter& nodes, std::string_view key);
+    const Tally& get(const PodFilter& pods, const NodeFilter& nodes, std::string_view key) {
+        return tally_of(find_matcher(pods), nodes, key);
+    }
+    // The same for each of some keys: the pods are looked up once.
+    std::vector<const Tally*> get(const PodFilter& pods, const NodeFilter& nodes,
+                                  std::span<const std::string_view> keys);
     void trim();
 
     // A group begins: finds who counts its pods.
@@ -55,28 +60,38 @@ public:
         }
     }
     size_t size() const { return tally_count_; }
+    // What was looked up and looked at ever, as Ledger::looks() counts.
+    static constexpr uint64_t kLooksPerTerm = 16;
+    static constexpr uint64_t kLooksPerGroup = 4;
+    uint64_t looks() const { return looks_; }
     // How many are kept.
     size_t limit() const;
 
 private:
     struct Matcher {
-        PodFilter pods;  // without terms: the entry is free
+        std::vector<model::PodTerm> all;  // none: the entry is free
+        bool living = false;
         size_t hash = 0;
         std::vector<std::unique_ptr<Tally>> tallies;
     };
 
     uint32_t find_matcher(const PodFilter& pods);
+    Tally& tally_of(uint32_t id, const NodeFilter& nodes, std::string_view key);
     void free_matcher(uint32_t id);
     bool matches(const Matcher& matcher, const PodGroup& group) const;
     void seed(Tally& tally, const PodGroup& group, int delta) const;
     // Calls f(group) for each group whose pods it might count.
     template <class F>
     void each_group(const Matcher& matcher, F f) {
-        const model::PodTerm& first = matcher.pods.all.front();
-        if (first.ns_selector) return groups_.each(f);
+        const model::PodTerm& first = matcher.all.front();
+        const auto look = [&](PodGroup& group) {
+            looks_ += kLooksPerGroup;
+            f(group);
+        };
+        if (first.ns_selector) return groups_.each(look);
         for (size_t i = 0; i < first.namespaces.size(); ++i) {
             const bool again = i > 0 && first.namespaces[i] == first.namespaces[i - 1];
-            if (!again) groups_.each_in(first.namespaces[i], f);
+            if (!again) groups_.each_in(first.namespaces[i], look);
         }
     }
 
@@ -89,6 +104,7 @@ private:
     LabelIndex index_;
     size_t tally_count_ = 0;
     uint64_t now_ = 0;
+    uint64_t looks_ = 0;
 };
 
 }  // namespace berth::ledger

@@ -85,7 +85,7 @@ void Terms::trim() {
     absl::flat_hash_set<const Scope*> scopes;
     tallies_.each([&](const Tally& tally) { scopes.insert(tally.scope); });
     topology_.collect([&](const Scope* scope) { return scopes.contains(scope); },
-                      [&](const TopologyKey* key) { return held_.uses(key); });
+                      [used = held_.keys()](const TopologyKey* key) { return used.contains(key); });
     needed_ = topology_.size();
 }
 
@@ -95,7 +95,7 @@ Tally Terms::without(const Tally& tally, std::span<const ReservationIndex> left_
         const Shown* shown = find_shown(index);
         if (!shown) continue;
         const auto& matchers = groups_.at(shown->group).matchers;
-        if (std::find(matchers.begin(), matchers.end(), tally.matcher) != matchers.end()) rest.add(shown->row, -1);
+        if (std::binary_search(matchers.begin(), matchers.end(), tally.matcher)) rest.add(shown->row, -1);
     }
     return rest;
 }

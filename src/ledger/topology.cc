@@ -14,12 +14,13 @@ Domain TopologyKey::find(std::string_view value) const {
 }
 
 void TopologyKey::enter(Row row, const Labels& labels) {
-    if (row >= rows_.size()) rows_.resize(row + 1, kNoDomain);
+    const std::string* value = labels.find(key_);
+    if (!value && key_ != kEachNode && rows_.empty()) return;
+    if (row >= rows_.size()) rows_.resize(nobody_.size(), kNoDomain);
     if (key_ == kEachNode) {
         rows_[row] = row;
         return;
     }
-    const std::string* value = labels.find(key_);
     if (!value) return;
     Domain domain = find(*value);
     if (domain == kNoDomain) {
@@ -37,9 +38,10 @@ void TopologyKey::enter(Row row, const Labels& labels) {
 }
 
 void TopologyKey::leave(Row row, const Labels& labels) {
-    const Domain domain = rows_[row];
+    const Domain domain = at(row);
+    if (domain == kNoDomain) return;
     rows_[row] = kNoDomain;
-    if (domain == kNoDomain || key_ == kEachNode || --nodes_[domain] != 0) return;
+    if (key_ == kEachNode || --nodes_[domain] != 0) return;
     by_value_.erase(labels.get(key_));
     free_.push_back(domain);
 }
@@ -91,17 +93,25 @@ void Scope::leave(Row row) {
 
 void Topology::enter(Row row, std::shared_ptr<const model::Node> node) {
     if (row >= nodes_.size()) nodes_.resize(row + 1);
+    if (row >= nobody_.size()) nobody_.resize(row + 1, kNoDomain);
     CHECK(!nodes_[row]);
     nodes_[row] = std::move(node);
-    for (auto& key : keys_) key->enter(row, nodes_[row]->meta.labels);
+    const Labels& labels = nodes_[row]->meta.labels;
+    for (const auto& label : labels) ++carriers_[label.first];
+    for (auto& [name, key] : keys_) key->enter(row, labels);
     for (auto& set : sets_) set->enter(row, *nodes_[row]);
-    for (auto& scope : scopes_) scope->enter(row);
+    for (auto& [place, scope] : scopes_) scope->enter(row);
 }
 
 void Topology::leave(Row row) {
-    for (auto& scope : scopes_) scope->leave(row);
+    for (auto& [place, scope] : scopes_) scope->leave(row);
     for (auto& set : sets_) set->leave(row);
-    for (auto& key : keys_) key->leave(row, nodes_[row]->meta.labels);
+    const Labels& labels = nodes_[row]->meta.labels;
+    for (auto& [name, key] : keys_) key->leave(row, labels);
+    for (const auto& label : labels) {
+        const auto carried = carriers_.find(label.first);
+        if (--carried->second == 0) carriers_.erase(carried);
+    }
     nodes_[row] = nullptr;
 }
 
@@ -112,10 +122,9 @@ bool Topology::refresh(Row row, const std::shared_ptr<const model::Node>& node) 
 }
 
 TopologyKey& Topology::find_key(std::string_view name) {
-    for (auto& key : keys_) {
-        if (key->key() == name) return *key;
-    }
-    TopologyKey& made = *keys_.emplace_back(std::make_unique<TopologyKey>(name));
+    if (const auto known = keys_.find(name); known != keys_.end()) return *known->second;
+    TopologyKey& made = *keys_.emplace(name, std::make_unique<TopologyKey>(name, nobody_)).first->second;
+    if (!anywhere(name)) return made;
     for (Row row = 0; row < nodes_.size(); ++row) {
         if (nodes_[row]) made.enter(row, nodes_[row]->meta.labels);
     }
@@ -140,10 +149,10 @@ const TopologyKey& Topology::key(std::string_view name) {
 const Scope& Topology::scope(std::string_view key_name, const NodeFilter& filter) {
     TopologyKey& key = find_key(key_name);
     NodeSet& set = find_set(filter);
-    for (const auto& scope : scopes_) {
-        if (&scope->key() == &key && &scope->nodes() == &set) return *scope;
-    }
-    Scope& made = *scopes_.emplace_back(std::make_unique<Scope>(key, set));
+    std::unique_ptr<Scope>& place = scopes_[{&key, &set}];
+    if (place) return *place;
+    place = std::make_unique<Scope>(key, set);
+    Scope& made = *place;
     for (Row row = 0; row < nodes_.size(); ++row) {
         if (nodes_[row]) made.enter(row);
     }

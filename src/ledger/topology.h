@@ -1,5 +1,8 @@
 #pragma once
 
+#include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
+
 #include <memory>
 #include <optional>
 #include <span>
@@ -24,11 +27,12 @@ inline constexpr std::string_view kEachNode = "(each node)";
 // One label key as a column over all rows.
 class TopologyKey {
 public:
-    explicit TopologyKey(std::string_view key) : key_(key) {}
+    // `nobody`: beside the table's rows, kNoDomain for each; stands for the column while no node has the key.
+    TopologyKey(std::string_view key, const std::vector<Domain>& nobody) : key_(key), nobody_(nobody) {}
 
     const std::string& key() const { return key_; }
     // Beside the table's rows; kNoDomain where the node lacks the key or the row is empty.
-    std::span<const Domain> rows() const { return rows_; }
+    std::span<const Domain> rows() const { return rows_.empty() ? nobody_ : rows_; }
     Domain at(Row row) const { return row < rows_.size() ? rows_[row] : kNoDomain; }
     // Every id lies below it.
     size_t domains() const { return key_ == kEachNode ? rows_.size() : nodes_.size(); }
@@ -39,7 +43,8 @@ public:
 
 private:
     std::string key_;
-    std::vector<Domain> rows_;
+    const std::vector<Domain>& nobody_;
+    std::vector<Domain> rows_;  // empty: no node ever had the key
     base::StringMap<Domain> by_value_;
     std::vector<uint32_t> nodes_;  // in each domain
     std::vector<Domain> free_;
@@ -100,6 +105,10 @@ public:
     // The same node again. False: its labels or taints changed, so it has to leave and enter.
     bool refresh(Row row, const std::shared_ptr<const model::Node>& node);
 
+    // Whether any node has this label.
+    bool anywhere(std::string_view key) const { return key == kEachNode || carriers_.contains(key); }
+    // A column of rows that all lack a key.
+    std::span<const Domain> nobody() const { return nobody_; }
     const TopologyKey& key(std::string_view name);
     const Scope& scope(std::string_view key, const NodeFilter& filter);
     size_t rows() const { return nodes_.size(); }
@@ -108,14 +117,16 @@ public:
     // Frees what nobody uses; used(scope) and used(key) say who does.
     template <class UsesScope, class UsesKey>
     void collect(UsesScope uses_scope, UsesKey uses_key) {
-        std::erase_if(scopes_, [&](const auto& scope) { return !uses_scope(scope.get()); });
-        std::erase_if(sets_, [&](const auto& set) {
-            return std::none_of(scopes_.begin(), scopes_.end(),
-                                [&](const auto& s) { return &s->nodes() == set.get(); });
+        absl::flat_hash_set<const void*> used;
+        absl::erase_if(scopes_, [&](const auto& entry) {
+            if (!uses_scope(entry.second.get())) return true;
+            used.insert(&entry.second->key());
+            used.insert(&entry.second->nodes());
+            return false;
         });
-        std::erase_if(keys_, [&](const auto& key) {
-            return !uses_key(key.get()) &&
-                   std::none_of(scopes_.begin(), scopes_.end(), [&](const auto& s) { return &s->key() == key.get(); });
+        std::erase_if(sets_, [&](const auto& set) { return !used.contains(set.get()); });
+        absl::erase_if(keys_, [&](const auto& entry) {
+            return !uses_key(entry.second.get()) && !used.contains(entry.second.get());
         });
     }
 
@@ -124,9 +135,11 @@ private:
     NodeSet& find_set(const NodeFilter& filter);
 
     std::vector<std::shared_ptr<const model::Node>> nodes_;  // by row
-    std::vector<std::unique_ptr<TopologyKey>> keys_;
+    std::vector<Domain> nobody_;                             // by row
+    base::StringMap<size_t> carriers_;                       // nodes, by label key
+    base::StringMap<std::unique_ptr<TopologyKey>> keys_;
     std::vector<std::unique_ptr<NodeSet>> sets_;
-    std::vector<std::unique_ptr<Scope>> scopes_;
+    absl::flat_hash_map<std::pair<const TopologyKey*, const NodeSet*>, std::unique_ptr<Scope>> scopes_;
 };
 
 }  // namespace berth::ledger

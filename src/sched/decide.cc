@@ -7,9 +7,12 @@
 #include <map>
 
 #include "sched/draw.h"
+#include "sched/queue.h"
 
 namespace berth::sched {
 namespace {
+
+constexpr size_t kManyThings = 200;
 
 std::vector<int64_t> total_scores(const Ask& ask, const Ledger& ledger, const Profile& profile,
                                   std::span<const Row> feasible) {
@@ -55,8 +58,18 @@ std::string fault_in_scoring(const Ask& ask, const Profile& profile, std::span<c
 }  // namespace
 
 size_t looks_per_row(const model::PodSpec& spec) {
-    return 1 + spec.spread.size() + spec.affinity.size() + spec.anti_affinity.size() + spec.node_selector.size() +
+    return 1 + spec.spread.size() + spec.node_selector.size() +
            (spec.required_nodes ? spec.required_nodes->size() : 0) + spec.tolerations.size() + spec.volumes.size();
+}
+
+uint64_t looks_expected(const model::PodSpec& spec, const Ledger& ledger) {
+    using ledger::Tallies;
+    const uint64_t by_rows = ledger.rows() * looks_per_row(spec);
+    const size_t terms = spec.affinity.size() + spec.anti_affinity.size();
+    if (looks_per_row(spec) + terms < kManyThings) return std::min(by_rows, Queue::kLong);
+    const uint64_t groups = ledger.terms().sizes().groups;
+    // Twice: the fast way asks first.
+    return by_rows + terms * (2 * Tallies::kLooksPerTerm + groups * Tallies::kLooksPerGroup);
 }
 
 Strikes filter(const Ask& ask, const Ledger& ledger, const Profile& profile, Row begin, Row end) {

@@ -31,6 +31,8 @@ Row best_of(const Ask& ask, const Ledger& ledger, const Profile& profile, std::s
 
 // What filters look at on each row, for Ledger::count_looks().
 size_t looks_per_row(const model::PodSpec& spec);
+// What a first attempt may cost. Who asks for few things is not expected to be long, however large the cluster is.
+uint64_t looks_expected(const model::PodSpec& spec, const Ledger& ledger);
 
 // Runs the filters alone over [begin, end).
 Strikes filter(const Ask& ask, const Ledger& ledger, const Profile& profile, Row begin, Row end);

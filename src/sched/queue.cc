@@ -11,7 +11,6 @@ constexpr base::Duration kLongestSleep = std::chrono::minutes(5);
 
 constexpr int64_t kNanosPerLook = 10;
 constexpr uint64_t kDear = 50'000;             // looks of one attempt
-constexpr uint64_t kLong = 500'000;            // the same
 constexpr int64_t kDearShare = 8;              // one part of so many
 constexpr int64_t kMostCredit = 100'000;       // looks
 constexpr int64_t kPause = 199;                // times what a long attempt took
@@ -23,6 +22,10 @@ base::Duration Queue::backoff_after(int attempts) const {
     base::Duration wait = backoff_times_.first;
     for (int i = 1; i < attempts && wait < backoff_times_.longest; ++i) wait *= 2;
     return std::min(wait, backoff_times_.longest);
+}
+
+Queue::Lane Queue::lane_of(uint64_t looks) {
+    return looks > kLong ? Lane::Long : looks > kDear ? Lane::Dear : Lane::Plain;
 }
 
 void Queue::leave(Item& item) {
@@ -66,7 +69,7 @@ void Queue::add(const Entry& entry, bool gated, base::Instant now) {
     Item& item = found->second;
     if (!fresh) leave(item);
     if (fresh) item.arrival = arrivals_++;
-    if (fresh && entry.expected > kDear) item.lane = Lane::Dear;
+    if (fresh) item.lane = lane_of(entry.expected);
     item.entry = entry;
     if (gated) {
         item.where = Where::Gated;
@@ -132,7 +135,7 @@ void Queue::worked(std::string_view key, uint64_t looks, base::Instant now) {
     Item& item = found->second;
     const bool ready = item.where == Where::Active;
     if (ready) leave(item);
-    item.lane = looks > kLong ? Lane::Long : looks > kDear ? Lane::Dear : Lane::Plain;
+    item.lane = lane_of(looks);
     if (ready) activate(item);
 }
 

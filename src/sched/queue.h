@@ -26,11 +26,13 @@ using ledger::ChangeSet;
 //
 // What an attempt costs is counted (Ledger::looks, about 10 ns each). Those whose last one failed and was dear, and new
 // ones that may be, keep their rank as long as they take less than an eighth of the time; beyond that, whoever is not
-// dear goes first. Those that failed also sit out their backoff when they change, and if they are long (5 ms) the next
-// one waits for 199 times as long as it took, so that others seldom come upon one. E.g. 100 pods of 20 ms: one attempt
-// in 4 s, whatever happens to them.
+// dear goes first. If they are long (5 ms) the next one waits for 199 times as long as the last took, so that others
+// seldom come upon one. Those that failed also sit out their backoff when they change. E.g. 100 pods of 20 ms: one
+// attempt in 4 s, whatever happens to them.
 class Queue {
 public:
+    static constexpr uint64_t kLong = 500'000;  // looks of one attempt
+
     struct Entry {
         std::string key;
         int32_t priority = 0;
@@ -75,9 +77,10 @@ public:
     Sizes sizes() const;
 
 private:
-    // By the cost of the last attempt that failed.
+    // By the cost of the last attempt that failed, or what the first is expected to cost.
     enum class Lane : uint8_t { Plain, Dear, Long };
     static constexpr size_t kLanes = 3;
+    static Lane lane_of(uint64_t looks);
     enum class Where : uint8_t { Active, Backoff, Unschedulable, Gated, InFlight };
     struct Item {
         Entry entry;

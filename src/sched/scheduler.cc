@@ -76,7 +76,7 @@ void Scheduler::put(model::Pod pod, base::Instant now) {
     if (!assumed) follow_nomination(pending, nominated_before, now);
     if (!changed || assumed) return;
     const model::PodSpec& spec = *pending.pod.spec;
-    queue_.add({uid, spec.priority, pending.pod.meta.created, ledger_.rows() * looks_per_row(spec)},
+    queue_.add({uid, spec.priority, pending.pod.meta.created, looks_expected(spec, ledger_)},
                !pending.pod.gates.empty(), now);
 }
 

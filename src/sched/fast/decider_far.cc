@@ -11,8 +11,10 @@ Row Decider::choose_far(Class& c, const Ask& ask, const Ledger& ledger, std::vec
     if (!c.settled) settle(c, ledger, trees);
     open_.resize(ledger.rows());
     open_where(keys_by_row(c, trees).data(), open_.size(), open_.data());
+    const auto none_open = [&] { return std::find(open_.begin(), open_.end(), 1) == open_.end(); };
+    if (none_open()) return ledger::kNoRow;
     close_rows(ask, ledger);
-    if (std::find(open_.begin(), open_.end(), 1) == open_.end()) return ledger::kNoRow;
+    if (none_open()) return ledger::kNoRow;
     add_far_points(ask, ledger);
     add_scaled(c);
     return best_with(c, ledger, trees);

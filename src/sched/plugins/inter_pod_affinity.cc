@@ -51,6 +51,10 @@ void mark_where_any(const ledger::Counts& counts, uint8_t mark, std::vector<uint
 
 using Domains = std::vector<ClosedDomains>;
 
+const ledger::Tally& about(const model::PodTerm& term, ledger::Terms& terms) {
+    return terms.tally({{&term, 1}, false}, kAllNodes, term.topology_key);
+}
+
 // What placed pods hold about the ask, times weight(term), summed into `sums`.
 template <class Weight>
 void add_held(const Ask& ask, const ledger::Terms& terms, const std::vector<ReservationIndex>& unseen, Weight weight,
@@ -59,7 +63,7 @@ void add_held(const Ask& ask, const ledger::Terms& terms, const std::vector<Rese
     for (const uint32_t id : held) {
         const HeldTerm& term = terms.held(id);
         const int64_t each = weight(term);
-        if (each == 0) continue;
+        if (each == 0 || term.holders.nonzero() == 0) continue;
         add_times(term.holders, each, sums.of(*term.key));
     }
     if (held.empty()) return;
@@ -135,16 +139,29 @@ private:
         return keys.emplace_back(ClosedDomains{key.rows(), std::vector<uint8_t>(key.domains() + 1, closed)}).closed;
     }
 
+    // The one of this key, open as a whole when it is new.
+    static std::vector<uint8_t>& key_in(const TopologyKey& key, Domains& keys) {
+        for (auto& known : keys) {
+            if (known.domains.data() == key.rows().data()) return known.closed;
+        }
+        return add_key(key, false, keys);
+    }
+
     // A domain is open when it has a pod that all the terms speak of. When there is none anywhere and the ask itself is
     // such a pod, it is the first of its group: every domain is open, but the labels must be there.
     static Domains unmet_affinity(const Ask& ask, ledger::Terms& terms, const std::vector<ReservationIndex>& unseen) {
         const auto& own = ask.spec->affinity;
         if (own.empty()) return {};
-        const ledger::PodFilter pods{own, false};
+        std::vector<std::string_view> names;
+        for (const auto& term : own) {
+            if (std::find(names.begin(), names.end(), term.topology_key) != names.end()) continue;
+            if (!terms.anywhere(term.topology_key)) return {closed_everywhere(terms)};
+            names.push_back(term.topology_key);
+        }
         Domains keys;
         bool any = false;
-        for (const auto& term : own) {
-            const SeenTally tally(terms, terms.tally(pods, kAllNodes, term.topology_key), unseen);
+        for (const ledger::Tally* shared : terms.tallies({own, false}, kAllNodes, names)) {
+            const SeenTally tally(terms, *shared, unseen);
             any = any || tally->counts.nonzero() != 0;
             auto& closed = add_key(tally->scope->key(), true, keys);
             mark_where_any(tally->counts, 0, closed);
@@ -162,9 +179,10 @@ private:
                                      const std::vector<ReservationIndex>& unseen) {
         Domains keys;
         for (const auto& term : ask.spec->anti_affinity) {
-            const SeenTally tally(terms, terms.tally({{term}, false}, kAllNodes, term.topology_key), unseen);
+            if (!terms.anywhere(term.topology_key)) continue;
+            const SeenTally tally(terms, about(term, terms), unseen);
             if (tally->counts.nonzero() == 0) continue;
-            mark_where_any(tally->counts, 1, add_key(tally->scope->key(), false, keys));
+            mark_where_any(tally->counts, 1, key_in(tally->scope->key(), keys));
         }
         return keys;
     }
@@ -241,7 +259,8 @@ private:
     static void add_preferred(const std::vector<model::WeightedPodTerm>& preferred, int64_t sign, ledger::Terms& terms,
                               const std::vector<ReservationIndex>& unseen, SumsByKey& sums) {
         for (const auto& [weight, term] : preferred) {
-            const SeenTally tally(terms, terms.tally({{term}, false}, kAllNodes, term.topology_key), unseen);
+            if (!terms.anywhere(term.topology_key)) continue;
+            const SeenTally tally(terms, about(term, terms), unseen);
             if (tally->counts.nonzero() == 0) continue;
             add_times(tally->counts, sign * weight, sums.of(tally->scope->key()));
         }

@@ -52,6 +52,37 @@ TEST_F(Affinity, OnePodMustMatchAllTerms) {
     EXPECT_EQ(affinity_strikes(both), reasons(kFar, kFar, "", kFar));
 }
 
+// The pods that all terms speak of are looked up once, however many terms name the key.
+TEST_F(Affinity, ManyTermsAreLookedUpOnce) {
+    place("db", "n1", db());
+    model::PodSpec poison = web();
+    for (int i = 0; i < 1000; ++i) poison = near(std::move(poison), "n=" + std::to_string(i));
+    const uint64_t before = ledger.looks();
+    EXPECT_EQ(affinity_strikes(poison), reasons(kFar, kFar, kFar, kFar));
+    EXPECT_LE(ledger.looks() - before, 100 * 1000U);
+}
+
+// A key that no node has closes every row to who must be near, and none to who shuns; nothing is counted for it.
+TEST_F(Affinity, AKeyThatNoNodeHasCostsNoCounting) {
+    place("web", "n1", web());
+    model::PodSpec together = web(), apart = web(), inclined = web();
+    for (int i = 0; i < 1000; ++i) {
+        const std::string key = "absent-" + std::to_string(i);
+        together.affinity.push_back(term("app=web", key));
+        apart.anti_affinity.push_back(term("app=web", key));
+        inclined.preferred_affinity.push_back({1, term("app=web", key)});
+    }
+    const auto before = ledger.terms().sizes();
+    EXPECT_EQ(affinity_strikes(together), reasons(kFar, kFar, kFar, kFar));
+    EXPECT_EQ(affinity_strikes(apart), reasons("", "", "", ""));
+    EXPECT_EQ(affinity_scores(inclined), scored(0, 0, 0, 0));
+    const auto after = ledger.terms().sizes();
+    EXPECT_EQ(after.tallies, before.tallies);
+    EXPECT_EQ(after.topology, before.topology);
+    node("n1", {{text(kHost), "n1"}, {"absent-7", "x"}});
+    EXPECT_EQ(affinity_strikes(apart), reasons(kNear, "", "", ""));
+}
+
 TEST_F(Affinity, TheFirstOfItsOwnGroupMayGoWhereTheLabelIs) {
     EXPECT_EQ(affinity_strikes(near(web(), "app=web")), reasons("", "", "", kFar));
     place("other", "n4", web());  // on a node without the zone label: still the first

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sched/ask.h"
+#include "sched/plugin.h"
 #include "sched/plugins/near_loops.h"
 
 namespace berth::sched::plugins {
@@ -16,6 +17,11 @@ inline std::vector<ReservationIndex> invisible(const Ask& ask) {
     std::vector<ReservationIndex> all;
     for (const auto& [row, credit] : ask.credits) all.insert(all.end(), credit.matched.begin(), credit.matched.end());
     return all;
+}
+
+// For an ask that needs a label that no node has.
+inline ClosedDomains closed_everywhere(const ledger::Terms& terms) {
+    return {terms.nobody(), {1}};
 }
 
 // The rows that are scored, with the keys' columns beside them: a whole table of which some rows are open, or a list of

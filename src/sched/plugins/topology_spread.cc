@@ -54,12 +54,17 @@ Constraints constraints_of(const Ask& ask, const Ledger& ledger, const SpreadDef
 }
 
 // An empty selector counts nobody, though the pod itself matches it.
-ledger::PodFilter pods_of(const SpreadConstraint& constraint, const model::PodSpec& spec) {
+model::PodTerm pods_of(const SpreadConstraint& constraint, const model::PodSpec& spec) {
     const bool counts = constraint.selector && !constraint.selector->matches_everything();
     model::PodTerm term;
     if (counts) term.selector = constraint.selector;
     term.namespaces = {spec.ns};
-    return {{std::move(term)}, true};
+    return term;
+}
+
+const ledger::Tally& living(ledger::Terms& terms, const model::PodTerm& pods, const ledger::NodeFilter& nodes,
+                            std::string_view key) {
+    return terms.tally({{&pods, 1}, true}, nodes, key);
 }
 
 ledger::NodeFilter nodes_of(const SpreadConstraint& constraint, const Constraints& all, const model::PodSpec& spec) {
@@ -95,15 +100,14 @@ ClosedDomains limit_of(const SpreadConstraint& constraint, const ledger::Tally& 
     return limit;
 }
 
-// A hard key that no node has. Then no node takes part in counting, so no domain is full, and every row lacks a label.
-const ledger::TopologyKey* key_nowhere(const Ask& ask, const Ledger& ledger) {
-    const ledger::TopologyKey* nowhere = nullptr;
+// Whether there is a hard key that no node has. Then no node takes part in counting, so no domain is full, and every
+// row lacks a label.
+bool key_nowhere(const Ask& ask, const Ledger& ledger) {
+    bool nowhere = false;
     for (const auto& constraint : ask.spec->spread) {
         if (!constraint.hard) continue;
-        if (constraint.max_skew < 1) return nullptr;
-        if (nowhere != nullptr) continue;
-        const auto& key = ledger.terms().key(constraint.topology_key);
-        if (key.domains() == 0) nowhere = &key;
+        if (constraint.max_skew < 1) return false;
+        nowhere = nowhere || !ledger.terms().anywhere(constraint.topology_key);
     }
     return nowhere;
 }
@@ -121,7 +125,7 @@ public:
         const auto unlabelled = strikes.refusal(
             kPlugin, {"node(s) didn't match pod topology spread constraints (missing required label)"}, true);
         ledger.terms().trim();
-        if (key_nowhere(ask, ledger) != nullptr) {
+        if (key_nowhere(ask, ledger)) {
             return strikes.each_open([&](Row row) { strikes.strike(row, unlabelled); });
         }
         const auto skewed = strikes.refusal(kPlugin, {"node(s) didn't match pod topology spread constraints"}, false);
@@ -136,7 +140,7 @@ public:
 
     std::optional<std::vector<ClosedDomains>> closed_domains(const Ask& ask, const Ledger& ledger) const override {
         ledger.terms().trim();
-        if (const auto* key = key_nowhere(ask, ledger)) return std::vector{ClosedDomains{key->rows(), {1}}};
+        if (key_nowhere(ask, ledger)) return std::vector{closed_everywhere(ledger.terms())};
         return limits_of(ask, ledger, constraints_of(ask, ledger, defaults_, true));
     }
 
@@ -146,8 +150,8 @@ private:
         const auto unseen = invisible(ask);
         std::vector<ClosedDomains> limits;
         for (const auto& constraint : hard.list) {
-            const auto& shared = terms.tally(pods_of(constraint, *ask.spec), nodes_of(constraint, hard, *ask.spec),
-                                             constraint.topology_key);
+            const auto& shared = living(terms, pods_of(constraint, *ask.spec), nodes_of(constraint, hard, *ask.spec),
+                                        constraint.topology_key);
             limits.push_back(limit_of(constraint, *SeenTally(terms, shared, unseen), ask.spec->labels));
         }
         return limits;
@@ -190,7 +194,10 @@ public:
 private:
     void score_rows(const Ask& ask, const Ledger& ledger, ScoredRows& rows, std::span<int64_t> points) const {
         const Constraints soft = constraints_of(ask, ledger, defaults_, false);
-        if (soft.list.empty()) return std::fill(points.begin(), points.end(), 0);
+        const auto nowhere = [&](const SpreadConstraint& c) { return !ledger.terms().anywhere(c.topology_key); };
+        // Without one of the keys a node takes no part, and gets nothing.
+        const bool nobody = soft.all_keys && std::any_of(soft.list.begin(), soft.list.end(), nowhere);
+        if (soft.list.empty() || nobody) return std::fill(points.begin(), points.end(), 0);
         std::vector<Preference> preferences = preferences_of(ask, ledger, soft, rows);
         // Who is left out does not count and gets 0.
         std::vector<uint8_t> counting(rows.open().begin(), rows.open().end());
@@ -217,8 +224,8 @@ private:
             const auto pods = pods_of(constraint, *ask.spec);
             const bool each_node = constraint.topology_key == kHostname;
             const auto& shared =
-                each_node ? terms.tally(pods, {}, ledger::kEachNode)
-                          : terms.tally(pods, nodes_of(constraint, soft, *ask.spec), constraint.topology_key);
+                each_node ? living(terms, pods, {}, ledger::kEachNode)
+                          : living(terms, pods, nodes_of(constraint, soft, *ask.spec), constraint.topology_key);
             const auto& places = shared.scope->key();
             const auto& key = each_node ? terms.key(kHostname) : places;
             out.push_back(
