@@ -11,6 +11,7 @@
 
 #include "api/audit.h"
 #include "base/log.h"
+#include "base/thread.h"
 
 namespace berth::api {
 namespace {
@@ -173,7 +174,8 @@ void AuditLog::State::run() {
 }
 
 AuditLog::AuditLog(Options options)
-    : state_(std::make_shared<State>(std::move(options))), thread_([state = state_] { state->run(); }) {}
+    : state_(std::make_shared<State>(std::move(options))),
+      thread_(base::named_thread("audit", [state = state_] { state->run(); })) {}
 
 AuditLog::~AuditLog() {
     std::unique_lock lock(state_->mutex);

@@ -1,18 +1,14 @@
 // Checks tests/reservations/README.md: the tests that a row names are there.
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <regex>
 #include <sstream>
 
+#include "texts.h"
+
 namespace {
 
-std::string text_of(const std::string& path) {
-    std::ifstream in(path);
-    std::ostringstream text;
-    text << in.rdbuf();
-    return text.str();
-}
+using tidy::text_of;
 
 // The cells of a line of a table; none for other lines.
 std::vector<std::string> cells_of(const std::string& line) {

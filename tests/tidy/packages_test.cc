@@ -5,16 +5,12 @@
 #include <fstream>
 #include <sstream>
 
+#include "texts.h"
+
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string text_of(const fs::path& path) {
-    std::ifstream in(path);
-    std::ostringstream text;
-    text << in.rdbuf();
-    return text.str();
-}
+using tidy::text_of;
 
 std::string everything() {
     std::string text;

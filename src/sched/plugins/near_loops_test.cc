@@ -18,23 +18,31 @@ using ledger::kNoDomain;
 constexpr size_t kRows = 203;  // no whole number of vectors
 constexpr uint32_t kDomains = 17;
 
+struct Arrays {
+    std::vector<Domain> domains = std::vector<Domain>(kRows);
+    std::vector<uint8_t> marks = std::vector<uint8_t>(kRows);
+    std::vector<uint32_t> counts = std::vector<uint32_t>(kRows);
+    std::vector<int64_t> sums = std::vector<int64_t>(kRows);
+    std::vector<double> costs = std::vector<double>(kRows);
+};
+Arrays random_arrays(Random& random) {
+    Arrays out;
+    for (size_t i = 0; i < kRows; ++i) {
+        out.domains[i] = random.below(9) == 0 ? kNoDomain : static_cast<Domain>(random.below(kDomains));
+        out.marks[i] = random.below(3) != 0;
+        out.counts[i] = static_cast<uint32_t>(random.below(4) == 0 ? random.below(UINT32_MAX) : random.below(3));
+        out.sums[i] = random.between(-300, 300);
+        out.costs[i] = static_cast<double>(random.below(2000)) / 8;
+    }
+    return out;
+}
+
 TEST(NearLoops, VectorsAndScalarsAgree) {
     const uint64_t seed = base::seed_from_system();
     SCOPED_TRACE(fmt::format("seed {}", seed));
     Random random(seed);
     for (int round = 0; round < 200; ++round) {
-        std::vector<Domain> domains(kRows);
-        std::vector<uint8_t> marks(kRows);
-        std::vector<uint32_t> counts(kRows);
-        std::vector<int64_t> sums(kRows);
-        std::vector<double> costs(kRows);
-        for (size_t i = 0; i < kRows; ++i) {
-            domains[i] = random.below(9) == 0 ? kNoDomain : static_cast<Domain>(random.below(kDomains));
-            marks[i] = random.below(3) != 0;
-            counts[i] = static_cast<uint32_t>(random.below(4) == 0 ? random.below(UINT32_MAX) : random.below(3));
-            sums[i] = random.between(-300, 300);
-            costs[i] = static_cast<double>(random.below(2000)) / 8;
-        }
+        const auto [domains, marks, counts, sums, costs] = random_arrays(random);
         auto added = sums;
         add_counts(counts.data(), -7, kRows, added.data());
         std::vector<double> weighed(kRows);
