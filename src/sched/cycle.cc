@@ -7,12 +7,10 @@
 #include "base/int128.h"
 #include "base/saturating.h"
 #include "model/room.h"
-#include "sched/draw.h"
+#include "sched/credit.h"
 
 namespace berth::sched {
 namespace {
-
-constexpr PluginId kFit = PluginId::NodeResourcesFit;
 
 // Missing over allocatable, as an exact fraction.
 struct Shortage {
@@ -59,10 +57,7 @@ std::vector<std::string> too_large(const model::PodSpec& spec, const Ledger& led
 
 // What closes a row to a reservation that may wait there.
 Strikes closed_to_waiting(const Ask& ask, const Ledger& ledger, const Profile& profile, const Nominated& nominated) {
-    Strikes strikes(ledger, 0, static_cast<Row>(ledger.rows()));
-    for (const auto& plugin : profile.filters) {
-        if (plugin->plugin() != kFit) plugin->strike(ask, ledger, strikes);
-    }
+    Strikes strikes = filter(ask, ledger, profile, 0, static_cast<Row>(ledger.rows()), kFit);
     strikes.each_open([&](Row row) {
         auto reasons = too_large(*ask.spec, ledger, row);
         if (reasons.empty() && awaited(ask, ledger, nominated, row)) {
@@ -136,8 +131,7 @@ Decision decided(const Ask& ask, Ledger& ledger, const Nominated& nominated, Ver
     const Row row = verdict.chosen;
     if (row == ledger::kNoRow || nominated.empty() || !ask.credit(row)) return decided(ask, ledger, std::move(verdict));
     const Overlay overlay(ledger, row, nominated.before(ask, ledger, row));
-    if (!overlay.draws()) return decided(ask, ledger, std::move(verdict));
-    return decided(ask_for(*ask.pod, ledger), ledger, std::move(verdict));
+    return decided(ask_on(*ask.pod, ledger, row), ledger, std::move(verdict));
 }
 
 Decision decide_pod(const model::Pod& pod, const Ledger& ledger, const Profile& profile) {

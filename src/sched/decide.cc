@@ -72,10 +72,13 @@ uint64_t looks_expected(const model::PodSpec& spec, const Ledger& ledger) {
     return by_rows + terms * (2 * Tallies::kLooksPerTerm + groups * Tallies::kLooksPerGroup);
 }
 
-Strikes filter(const Ask& ask, const Ledger& ledger, const Profile& profile, Row begin, Row end) {
+Strikes filter(const Ask& ask, const Ledger& ledger, const Profile& profile, Row begin, Row end,
+               std::optional<PluginId> but) {
     ledger.count_looks((end - begin) * looks_per_row(*ask.spec));
     Strikes strikes(ledger, begin, end);
-    for (const auto& plugin : profile.filters) plugin->strike(ask, ledger, strikes);
+    for (const auto& plugin : profile.filters) {
+        if (plugin->plugin() != but) plugin->strike(ask, ledger, strikes);
+    }
     return strikes;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,8 +35,11 @@ size_t looks_per_row(const model::PodSpec& spec);
 // What a first attempt may cost. Who asks for few things is not expected to be long, however large the cluster is.
 uint64_t looks_expected(const model::PodSpec& spec, const Ledger& ledger);
 
-// Runs the filters alone over [begin, end).
-Strikes filter(const Ask& ask, const Ledger& ledger, const Profile& profile, Row begin, Row end);
+inline constexpr PluginId kFit = PluginId::NodeResourcesFit;
+
+// Runs the filters alone over [begin, end); all but one, if one is named.
+Strikes filter(const Ask& ask, const Ledger& ledger, const Profile& profile, Row begin, Row end,
+               std::optional<PluginId> but = {});
 
 // "0/5 nodes are available: 2 Insufficient cpu, 3 node(s) had untolerated taint(s)."
 std::string diagnosis(const Strikes& strikes, const Ledger& ledger);

@@ -222,6 +222,16 @@ ledger::Charges charges_on(const Ask& ask, const Ledger& ledger, Row row) {
     return credit ? draw_on(*credit, ask, ledger, row).charges : ledger::Charges();
 }
 
+bool supply_all(const ledger::Charges& charges, const Ledger& ledger) {
+    return !charges.empty() && std::all_of(charges.begin(), charges.end(), [&](const ledger::Charge& charge) {
+        bool all = true;
+        charge.amount.for_each([&](model::ResourceId id, int64_t amount) {
+            all = all && amount <= ledger.remaining(charge.reservation, id);
+        });
+        return all;
+    });
+}
+
 int64_t score_of(const ledger::Charges& charges, const Ask& ask, const Ledger& ledger) {
     if (charges.empty()) return 0;
     const int64_t share = supplied(ask, [&](model::ResourceId id) {

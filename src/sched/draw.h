@@ -28,6 +28,8 @@ ledger::Charges charges_on(const Ask& ask, const Ledger& ledger, Row row);
 // What of the request a Restricted reservation must supply and cannot. The others have none.
 std::vector<model::ResourceId> withheld_by(ReservationIndex index, const model::Resources& request,
                                            const Ledger& ledger);
+// Whether the reservations have left all that they are charged with, so that the node has nothing to add.
+bool supply_all(const ledger::Charges& charges, const Ledger& ledger);
 // How much of the request they supply, then how full the nominated one ends up: more is better, and any of it outranks
 // the scorers. 0: nothing.
 int64_t score_of(const ledger::Charges& charges, const Ask& ask, const Ledger& ledger);

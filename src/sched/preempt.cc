@@ -9,8 +9,6 @@
 namespace berth::sched {
 namespace {
 
-constexpr PluginId kFit = PluginId::NodeResourcesFit;
-
 // kube-scheduler asks DynamicResources first; for a pod without claims its answer is always the same.
 std::string in_their_words(std::string_view answer) {
     return fmt::format("no new claims to deallocate, preemption: {}", answer);
@@ -89,6 +87,9 @@ std::optional<std::string> not_eligible(const Ask& ask, const Ledger& ledger, co
     if (ask.spec->never_preempts) return in_their_words("not eligible due to preemptionPolicy=Never.");
     if (waits_for_victims(ask, ledger, strikes)) {
         return in_their_words("not eligible due to a terminating pod on the nominated node.");
+    }
+    if (const Row row = ledger.row_of(ask.pod->nominated_node); row != ledger::kNoRow && waits_its_turn(strikes, row)) {
+        return in_their_words("not eligible due to a pod that was nominated to the same node before.");
     }
     return std::nullopt;
 }

@@ -1,62 +1,9 @@
 // Nobody is evicted in vain: what preemption frees is kept for the pod it was freed for, whatever that pod is like, and
 // a reservation that waits for room takes none of it.
-#include "sched/live_test.h"
+#include "sched/preemptors_test.h"
 
 namespace berth::sched {
 namespace {
-
-using std::chrono::seconds;
-
-class PreemptorsTest : public LiveTest {
-protected:
-    explicit PreemptorsTest(SchedulerOptions options = {}) : LiveTest(std::move(options)) { node("n1", 4000); }
-
-    model::PodSpec& spec_of(model::Pod& pod) {
-        auto spec = std::make_shared<model::PodSpec>(*pod.spec);
-        pod.spec = spec;
-        return *spec;
-    }
-    void port(model::PodSpec& spec) { spec.ports.push_back({8080, model::Protocol::TCP, "0.0.0.0"}); }
-    // A reservation of the highest priority, as they are by default.
-    void hungry(int64_t cpu_milli, const std::function<void(model::Reservation&)>& more = {}) {
-        model::Reservation made = reservation("hungry", cpu_milli, {"nobody"});
-        if (more) more(made);
-        reserved(std::move(made));
-    }
-    bool placed(const std::string& uid) const { return !rooms_.at(uid).node.empty(); }
-    // Everything that is planned is done, until nothing is planned any more.
-    void settle() {
-        for (int i = 0; i < 20; ++i) {
-            step();
-            for (const auto& line : told()) said_.push_back(line);
-            if (answered_.empty()) return;
-            done();
-        }
-        ADD_FAILURE() << "it does not come to rest";
-    }
-    bool said(const std::string& line) const { return std::find(said_.begin(), said_.end(), line) != said_.end(); }
-    // The pod preempts: a room stands before its victim goes. Reservations and others wait around it.
-    void takes_the_room_of_a() {
-        settle();
-        ASSERT_TRUE(said("hold n1 for p"));
-        ASSERT_TRUE(said("delete a for p"));
-        EXPECT_TRUE(placed("room"));
-        terminating("a");
-        settle();
-        EXPECT_FALSE(placed("hungry"));
-        gone("a");
-        settle();
-        EXPECT_FALSE(placed("hungry"));
-        later(seconds(20));
-        settle();
-        EXPECT_FALSE(placed("hungry"));
-        available("room");
-        settle();
-        EXPECT_TRUE(said("bind p to n1"));
-        EXPECT_FALSE(placed("hungry"));
-    }
-    Lines said_;
-};
 
 TEST_F(PreemptorsTest, OneThatOwnsAReservationElsewhere) {
     node("n2", 1000);
@@ -137,42 +84,6 @@ TEST_F(PreemptorsTest, OneThatMayWaitDoesNotWaitBeforeTheRoom) {
     available("room");
     settle();
     EXPECT_TRUE(said("bind p to n1"));
-}
-
-class InsideTest : public PreemptorsTest {
-protected:
-    // An owner goes for a more important one, inside their reservation.
-    void begin(model::AllocatePolicy policy) {
-        model::Reservation shared = reservation("shared", 3000, {"a", "p", "urgent"});
-        shared.allocate_once = false;
-        shared.policy = policy;
-        reserved_on("n1", shared);
-        model::Pod& a = make("a", 3000, 1);
-        a.node = "n1";
-        a.meta.annotations.set(model::kReservationAllocated, R"({"name":"shared","uid":"shared"})");
-        put(a);
-        pending("p", 2500, 10);
-        settle();
-        ASSERT_TRUE(said("delete a for p"));
-        terminating("a");
-        gone("a");
-        pending("urgent", 2500, 1000);
-        settle();
-        EXPECT_FALSE(said("bind urgent to n1")) << "nor another owner, at any priority";
-        later(seconds(20));
-        settle();
-        EXPECT_TRUE(said("bind p to n1"));
-    }
-};
-
-TEST_F(InsideTest, Restricted) {
-    begin(model::AllocatePolicy::Restricted);
-}
-TEST_F(InsideTest, Aligned) {
-    begin(model::AllocatePolicy::Aligned);
-}
-TEST_F(InsideTest, Default) {
-    begin(model::AllocatePolicy::Default);
 }
 
 // A new scheduler reads the nomination from the stored pod; it is as strong as it was.

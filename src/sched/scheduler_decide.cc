@@ -155,7 +155,9 @@ std::vector<Plan> Scheduler::take_room(const Ask& ask, const std::string& node, 
         queue_.add({loser->meta.uid, loser->spec->priority, loser->meta.created}, !loser->gates.empty(), now);
     }
     const auto kept = std::make_shared<const model::Pod>(pod);
-    nominated_.put(kept, node);
+    std::vector<std::string> victims;
+    for (const auto& victim : evictions) victims.push_back(victim.uid);
+    nominated_.put(kept, node, std::move(victims));
     if (may_hold_room(ask, row)) {
         rooms_.ask(pod.meta.uid, std::move(evictions), now);
         plans.emplace_back(HoldRoom{pod.meta.uid, pod.meta.ns, pod.meta.name, node, kept});
@@ -200,8 +202,8 @@ void Scheduler::decide_for(PendingReservation& pending, base::Instant now, base:
     const Row row = decision.verdict.chosen;
     if (row == ledger::kNoRow) {
         ++counts_.unschedulable[profiles_.begin()->first];
-        if (!room_for.empty()) give_up_room(object, plans);
         queue_.unschedulable(object.meta.uid, cures_of(decision.verdict.strikes), now);
+        if (!room_for.empty()) return give_up_room(object, plans);
         std::string message = diagnosis(decision.verdict.strikes, ledger_);
         if (message == pending.told) return;
         pending.told = message;

@@ -6,6 +6,7 @@
 
 #include "model/reservation_status.h"
 #include "model/room.h"
+#include "sched/credit.h"
 #include "sched/scheduler.h"
 
 namespace berth::sched {
@@ -29,7 +30,7 @@ bool Scheduler::may_hold_room(const Ask& ask, Row row) const {
 }
 
 // A room goes where its pod would go if those that are to make place had gone. Until they have it waits there, whether
-// they hold amounts, a port or a claim, or cannot be near the pod.
+// they hold amounts, a port or a claim, or cannot be near the pod. One whose pod can draw there by now has no place.
 Decision Scheduler::decide_room(const model::Reservation& room) {
     Decision decision{{{}, {}, {}, ledger::kNoRow, Strikes(std::vector<uint8_t>())}, {}, {}, {}, false, {}};
     const auto pending = pods_.find(our_room(room));
@@ -38,6 +39,7 @@ Decision Scheduler::decide_room(const model::Reservation& room) {
     if (!wanted || row == ledger::kNoRow) return decision;
     const model::Pod& pod = pending->second.pod;
     const Profile& profile = profiles_.find(pod.spec->scheduler_name)->second;
+    if (ask_on(pod, ledger_, row).credit(row)) return decision;
     const auto filters = [&] { return filter(ask_for(pod, ledger_), ledger_, profile, nominated_, row, row + 1); };
     decision.waiting = !filters().open(row);
     if (decision.waiting) {

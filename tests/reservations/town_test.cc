@@ -421,7 +421,7 @@ void run_seeds(bool calm) {
     const char* first = std::getenv("BERTH_SEED");
     const char* many = std::getenv("BERTH_SEEDS");
     const uint64_t begin = first ? std::strtoull(first, nullptr, 10) : 1;
-    const uint64_t count = many ? std::strtoull(many, nullptr, 10) : 100;
+    const uint64_t count = many ? std::strtoull(many, nullptr, 10) : 1000;
     for (uint64_t seed = begin; seed < begin + count; ++seed) {
         SCOPED_TRACE(fmt::format("again with BERTH_SEED={} BERTH_SEEDS=1", seed));
         Town(seed, calm).run(160);
