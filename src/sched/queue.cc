@@ -28,6 +28,10 @@ Queue::Lane Queue::lane_of(uint64_t looks) {
     return looks > kLong ? Lane::Long : looks > kDear ? Lane::Dear : Lane::Plain;
 }
 
+Queue::Rank Queue::rank_of(const Item& item) {
+    return {-static_cast<int64_t>(item.entry.priority), item.entry.created, item.arrival, item.entry.key};
+}
+
 void Queue::leave(Item& item) {
     switch (item.where) {
         case Where::Active:

@@ -18,7 +18,8 @@ namespace berth::sched {
 using ledger::Change;
 using ledger::ChangeSet;
 
-// Who waits for a decision, and when. Highest priority first, then the longest waiting, then the first that came.
+// Who waits for a decision, and when. Highest priority first, then the oldest, then the first that came: whoever lists
+// after a restart hears of all at once, by name.
 //   active:        ready now
 //   backoff:       tried and failed; ready after 1 s, doubled for each further failure up to 10 s (by default)
 //   unschedulable: nothing that happened since could cure its refusal; sleeps until a change that could, or 5 minutes
@@ -96,6 +97,7 @@ private:
     };
     struct Rank {
         int64_t minus_priority;
+        base::Time created;
         uint64_t arrival;
         std::string key;
         auto operator<=>(const Rank&) const = default;
@@ -109,9 +111,7 @@ private:
     void flush(base::Instant now);
 
     base::Duration backoff_after(int attempts) const;
-    Rank rank_of(const Item& item) const {
-        return {-static_cast<int64_t>(item.entry.priority), item.arrival, item.entry.key};
-    }
+    static Rank rank_of(const Item& item);
     std::set<Rank>& active(Lane lane) { return active_[static_cast<size_t>(lane)]; }
     const std::set<Rank>& active(Lane lane) const { return active_[static_cast<size_t>(lane)]; }
     // Whose turn it is; null: nobody's now.

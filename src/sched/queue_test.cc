@@ -27,6 +27,19 @@ TEST(Queue, HighestPriorityThenFirstCome) {
     EXPECT_EQ(queue.pop(at(0)), std::nullopt);
 }
 
+// After a restart all come at once, by name.
+TEST(Queue, OfEqualsTheOldestGoesFirst) {
+    Queue queue;
+    queue.add({"a-young", 0, {20}}, false, at(0));
+    queue.add({"b-old", 0, {10}}, false, at(0));
+    queue.add({"c-old", 0, {10}}, false, at(0));
+    EXPECT_EQ(queue.pop(at(0)), "b-old");
+    EXPECT_EQ(queue.pop(at(0)), "c-old");
+    queue.failed("b-old", at(0));
+    EXPECT_EQ(queue.pop(at(1)), "b-old") << "it is older still";
+    EXPECT_EQ(queue.pop(at(1)), "a-young");
+}
+
 TEST(Queue, OnlyAChangeThatCouldCureWakes) {
     Queue queue;
     queue.add({"p", 0, {}}, false, at(0));

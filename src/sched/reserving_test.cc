@@ -97,5 +97,40 @@ spec: {containers: [{name: c, resources: {requests: {cpu: "1"}}}]}
     EXPECT_EQ(decider.counts().matching, 1u);
 }
 
+// By name alone, and as pods are placed by default.
+Scheduler::Profiles two_profiles() {
+    Profile by_name = default_profile();
+    by_name.scorers.clear();
+    return {{"a-first", std::move(by_name)}, {"berth", default_profile()}};
+}
+
+class TemplateProfileTest : public LiveTest {
+protected:
+    TemplateProfileTest() : LiveTest({}, two_profiles()) {
+        node("n1", 4000);
+        node("n2", 4000);
+        bound("filler", 1000, 0, "n1");
+    }
+    static model::Reservation named(const std::string& name, const std::string& scheduler) {
+        model::Reservation made = reservation(name, 1000, {"w1"});
+        auto spec = std::make_shared<model::PodSpec>(*made.spec);
+        spec->scheduler_name = scheduler;
+        made.spec = std::move(spec);
+        return made;
+    }
+};
+
+TEST_F(TemplateProfileTest, AReservationIsPlacedByTheProfileThatItsTemplateNames) {
+    reserved(named("r1", "berth"));
+    step();
+    EXPECT_EQ(told(), Lines{"reserve r1: Successfully reserved on n2"}) << "the emptier one";
+    reserved(named("r2", "a-first"));
+    step();
+    EXPECT_EQ(told(), Lines{"reserve r2: Successfully reserved on n1"});
+    reserved(named("r3", "somebody-else"));
+    step();
+    EXPECT_EQ(told(), Lines{"reserve r3: Successfully reserved on n1"}) << "by the first";
+}
+
 }  // namespace
 }  // namespace berth::sched

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -43,12 +44,17 @@ struct SchedulerOptions {
     base::Duration first_backoff = std::chrono::seconds(1);
     base::Duration longest_backoff = std::chrono::seconds(10);
     std::vector<Extender> extenders = {};
+    // Those whose attempts cost much let others go first (queue.h). Not where time stands still.
+    bool counts_costs = true;
+    // Told of each decision before it is held: whoever asks gets a place, or none and why. Not of the rooms that we
+    // made.
+    std::function<void(const Ask& ask, const Strikes* refused)> witness = {};
 };
 
 // The scheduler without its doors: typed events in, plans out. It owns the ledger and the queue; one thread calls it.
 class Scheduler {
 public:
-    // By spec.schedulerName; reservations go by "", the first profile.
+    // By spec.schedulerName; a reservation whose template names none of them goes by the first.
     using Profiles = std::map<std::string, Profile, std::less<>>;
     explicit Scheduler(Profiles profiles, SchedulerOptions options = {});
     ~Scheduler();
@@ -88,6 +94,7 @@ public:
     int attempts(std::string_view uid) const { return queue_.attempts(uid); }
     std::optional<base::Instant> ready_since(std::string_view uid) const { return queue_.ready_since(uid); }
     const model::Pod* pending_pod(std::string_view uid) const;
+    const Nominated& nominated() const { return nominated_; }
 
 private:
     struct PendingPod {
@@ -144,6 +151,7 @@ private:
     void decide_one(const std::string& key, base::Instant now, base::Time wall, std::vector<Plan>& plans);
     void decide_for(PendingPod& pending, base::Instant now, std::vector<Plan>& plans);
     void decide_for(PendingReservation& pending, base::Instant now, base::Time wall, std::vector<Plan>& plans);
+    const std::string& profile_of(const model::Reservation& object) const;
     Decision decide(const model::Reservation& object);
     Row choose_fast(const model::Pod& pod, const Profile& profile);
     void bind(const Ask& ask, Row row, const ledger::Charges& charges, const model::Labels& annotations,

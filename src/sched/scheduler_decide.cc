@@ -68,6 +68,7 @@ void Scheduler::decide_for(PendingPod& pending, base::Instant now, std::vector<P
     if (!consulted) {
         if (const Row row = choose_fast(pod, profile); row != ledger::kNoRow) {
             const Ask there = ask_on(pod, ledger_, row);
+            if (options_.witness) options_.witness(there, nullptr);
             const auto charges = deciders_.find(pod.spec->scheduler_name)->second->charges(pod, ledger_, row);
             const auto annotations = annotations_for(charges, pod, ledger_);
             return bind(there, row, charges, annotations, now, plans);
@@ -76,8 +77,12 @@ void Scheduler::decide_for(PendingPod& pending, base::Instant now, std::vector<P
     const Ask ask = ask_for(pod, ledger_);
     if (consulted && ask.fault.empty()) return consult(pending, ask, profile, now, plans);
     Decision decision = decide_pod(ask, ledger_, profile, nominated_);
+    const bool placed = decision.verdict.chosen != ledger::kNoRow;
+    if (options_.witness) {
+        options_.witness(ask, placed || !decision.verdict.fault.empty() ? nullptr : &decision.verdict.strikes);
+    }
     if (!decision.verdict.fault.empty()) return fail(pending, std::move(decision.verdict.fault), now, plans);
-    if (decision.verdict.chosen != ledger::kNoRow) {
+    if (placed) {
         return bind(ask, decision.verdict.chosen, decision.charges, decision.annotations, now, plans);
     }
     refuse(pending, ask, decision.verdict.strikes, now, plans);
@@ -189,10 +194,17 @@ std::vector<Plan> Scheduler::evict(std::vector<EvictPod> evictions) {
     return plans;
 }
 
+// As a pod made from its template; one whose scheduler is none of ours is placed all the same.
+const std::string& Scheduler::profile_of(const model::Reservation& object) const {
+    const auto named = profiles_.find(object.spec->scheduler_name);
+    return named == profiles_.end() ? profiles_.begin()->first : named->first;
+}
+
 Decision Scheduler::decide(const model::Reservation& object) {
-    const Row found = nominated_.empty() ? deciders_.begin()->second->choose(object, ledger_) : ledger::kNoRow;
+    const std::string& profile = profile_of(object);
+    const Row found = nominated_.empty() ? deciders_.find(profile)->second->choose(object, ledger_) : ledger::kNoRow;
     if (found != ledger::kNoRow) return decision_for(found);
-    return decide_reservation(object, ledger_, profiles_.begin()->second, nominated_);
+    return decide_reservation(object, ledger_, profiles_.find(profile)->second, nominated_);
 }
 
 void Scheduler::decide_for(PendingReservation& pending, base::Instant now, base::Time wall, std::vector<Plan>& plans) {
@@ -200,8 +212,11 @@ void Scheduler::decide_for(PendingReservation& pending, base::Instant now, base:
     const std::string_view room_for = our_room(object);
     const Decision decision = room_for.empty() ? decide(object) : decide_room(object);
     const Row row = decision.verdict.chosen;
+    if (options_.witness && room_for.empty()) {
+        options_.witness(ask_for(object), row == ledger::kNoRow ? &decision.verdict.strikes : nullptr);
+    }
     if (row == ledger::kNoRow) {
-        ++counts_.unschedulable[profiles_.begin()->first];
+        ++counts_.unschedulable[profile_of(object)];
         queue_.unschedulable(object.meta.uid, cures_of(decision.verdict.strikes), now);
         if (!room_for.empty()) return give_up_room(object, plans);
         std::string message = diagnosis(decision.verdict.strikes, ledger_);
