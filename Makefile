@@ -48,4 +48,4 @@ format: setup
 	@git ls-files -co --exclude-standard '*.cc' '*.h' | xargs clang-format-19 -i
 
 clean:
-	@rm -rf build build-dev build-asan build-tsan
+	@rm -rf build build-dev build-asan build-tsan build-tidy

@@ -53,7 +53,7 @@ function(room NAME)
   target_link_libraries(berth_${NAME} ${scope} ${ROOM_DEPS} ${ROOM_LINK})
   if(tests)
     test_program(test_${NAME} ${tests} LINK berth_${NAME} GTest::gtest_main)
-    gtest_discover_tests(test_${NAME} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 300
+    gtest_discover_tests(test_${NAME} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 300 LABELS unit
       WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   endif()
 endfunction()

@@ -73,7 +73,7 @@ Demand container_demand(const Reader& container, const Reader* status, std::stri
     bool in_resize = false;
     Resources current;
     if (status) current = in_status(*status, list, container["name"].text(), in_resize);
-    if (in_resize && current != Resources()) {
+    if (in_resize && !current.empty()) {
         if (resize_infeasible(*status)) {
             requests = current;
         } else {

@@ -90,8 +90,8 @@ Selector read_topology_term(const Reader& from) {
     const Reader expressions = from["matchLabelExpressions"];
     expressions.each([&](const Reader& item) {
         auto made = make_requirement(std::string(item["key"].text()), Requirement::Op::In, read_texts(item["values"]));
-        if (made) all.push_back(*std::move(made));
-        if (!made) item.wrong(made.error().message);
+        if (!made) return item.wrong(made.error().message);
+        all.push_back(*std::move(made));
     });
     return all.empty() ? Selector::nothing() : Selector(std::move(all));
 }
