@@ -29,6 +29,8 @@ function(test_program NAME)
   together(${NAME})
 endfunction()
 
+add_custom_target(unit_tests)
+
 # room(NAME [APART] DEPS rooms... LINK libraries...): the library berth_NAME of src/NAME and, when it has *_test.cc files, the
 # test program test_NAME. A room without sources yet is an interface target, so that the list of rooms stays whole.
 function(room NAME)
@@ -53,6 +55,7 @@ function(room NAME)
   target_link_libraries(berth_${NAME} ${scope} ${ROOM_DEPS} ${ROOM_LINK})
   if(tests)
     test_program(test_${NAME} ${tests} LINK berth_${NAME} GTest::gtest_main)
+    add_dependencies(unit_tests test_${NAME})
     gtest_discover_tests(test_${NAME} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 300 LABELS unit
       WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   endif()
