@@ -89,15 +89,18 @@ Status ServiceRanges::begin() {
     for (const auto& record : page.records) {
         TRY(each_number(*record, [&](auto range, int64_t number) { (this->*range).hold(number); }));
     }
-    watch_ = TRY(store_.watch({std::string(kKind)}, page.revision));
+    seen_ = page.revision;
     return {};
 }
 
 Status ServiceRanges::follow() {
-    if (!watch_) return begin();
+    if (!seen_) return begin();
+    const auto watch = store_.watch({std::string(kKind)}, *seen_);
+    if (!watch) return begin();  // the store forgot what happened since
     while (true) {
-        const auto events = watch_->poll(kBatch);
-        if (!events) return begin();  // the store forgot what happened since
+        const auto events = (*watch)->poll(kBatch);
+        if (!events) return begin();
+        seen_ = (*watch)->progress();
         if (events->empty()) return {};
         for (const auto& event : *events) {
             if (event->type != store::Event::Type::Deleted) {

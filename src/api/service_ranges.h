@@ -1,8 +1,8 @@
 #pragma once
 
 #include <deque>
-#include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,7 +51,7 @@ private:
 
     store::Store& store_;
     std::mutex mutex_;
-    std::unique_ptr<store::Watch> watch_;
+    std::optional<store::Revision> seen_;  // up to here Services are counted
     // 10.96.0.0/16, as kubeadm's default begins; .0.1 is the API server's.
     NumberRange addresses_{2, 65'000};
     NumberRange ports_{30'000, 2768};
