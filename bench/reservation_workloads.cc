@@ -149,7 +149,6 @@ public:
         const base::Duration elapsed = base::system_clock().now() - start_;
         const auto due = static_cast<size_t>(std::chrono::duration<double>(elapsed).count() * 1000);
         for (; ended_ < due; ++ended_) {
-            ledger.finish(ledger.find_reservation(uid_of(ended_)));
             ledger.remove_reservation(uid_of(ended_));
             add(ledger);
         }

@@ -7,6 +7,7 @@
 #include "base/json_view.h"
 #include "base/mentions.h"
 #include "model/allocated.h"
+#include "model/reservation_rules.h"
 #include "model/reservation_status.h"
 
 namespace berth::api {
@@ -119,7 +120,7 @@ Status end_reservations(Desk& desk, const Binding& binding, const store::Record&
         if (head == nullptr || head->uid != uid) continue;
         base::JsonParser parser;
         const auto reservation = model::read_reservation(TRY(parser.parse(*head->bytes)));
-        if (!reservation || !reservation->allocate_once || !reservation->live()) continue;
+        if (!reservation || !reservation->allocate_once || !model::holds_room(*reservation)) continue;
         model::ReservationStatus status = model::ended_by_bind(*reservation, desk.clock.wall());
         status.current_owners = {{pod.key.ns, pod.key.name, pod.uid}};
         Json object = TRY(stored_object(*head));

@@ -158,7 +158,7 @@ std::string held(const Ledger& ledger, ledger::ReservationIndex index) {
     const auto& entry = ledger.reservation(index);
     std::string text(model::name_of(entry.object->phase));
     if (!entry.object->node.empty()) text += " on " + entry.object->node;
-    if (entry.live && !entry.waiting) {
+    if (entry.holding == ledger::Holding::Available) {
         model::Resources left;
         ledger.remaining(index).for_each([&](model::ResourceId id, int64_t amount) {
             if (id != model::kPods && amount > 0) left.set(id, amount);
@@ -174,7 +174,7 @@ std::string held(const Ledger& ledger, ledger::ReservationIndex index) {
 
 // Why nobody may draw from it, whoever asks.
 std::string closed_to_all(const Ledger& ledger, ledger::ReservationIndex index) {
-    const auto why = sched::why_closed(ledger, index);
+    const auto why = sched::closed_because(ledger, index);
     return why.empty() ? "" : fmt::format("; nobody may draw from it: {}", why);
 }
 
@@ -188,7 +188,7 @@ void find_owned(const model::Pod& pod, const Ledger& ledger, Explanation& out) {
     const auto wishes = model::read_wishes(pod.meta.annotations);
     for (const auto& [uid, index] : ledger.reservations()) {
         const auto& object = *ledger.reservation(index).object;
-        if (!sched::owned_by(object, pod)) continue;
+        if (!model::owned_by(object, pod)) continue;
         std::string state = held(ledger, index);
         if (object.phase == model::ReservationPhase::Waiting) state += ": " + ready_message(object);
         if (pod.node.empty() && wishes) {
@@ -215,7 +215,7 @@ void find_owners(const World& world, const model::Reservation& object, ledger::R
     }
     world.cluster().each_pod([&](const model::Pod& pod) {
         if (!pod.node.empty() || pod.terminal()) return;
-        if (sched::owned_by(object, pod)) out.matches.push_back({pod.meta.full_name(), "pending"});
+        if (model::owned_by(object, pod)) out.matches.push_back({pod.meta.full_name(), "pending"});
     });
 }
 
@@ -331,7 +331,7 @@ Result<Explanation> explain_reservation(World& world, const std::string& name) {
     out.summary = index == ledger::kNone ? out.state : held(world.ledger(), index);
     if (ready != nullptr && !ready->message.empty()) out.summary += ": " + ready->message;
     if (index != ledger::kNone) out.summary += closed_to_all(world.ledger(), index);
-    if (const auto end = object->end(); end && object->live()) {
+    if (const auto end = model::end_of(*object); end && model::holds_room(*object)) {
         out.summary += fmt::format("; it ends at {}", model::time_text(*end));
     }
     return out;

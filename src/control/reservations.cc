@@ -6,6 +6,7 @@
 
 #include "model/allocated.h"
 #include "model/node_reservation.h"
+#include "model/reservation_rules.h"
 #include "model/reservation_status.h"
 #include "model/times.h"
 
@@ -29,12 +30,12 @@ public:
         sync_owners();
         const bool unseen = model::is_unseen(object_);
         if (model::is_final(next_.phase) && !unseen) return;
-        if (entry_.spent || unseen) {
+        if (entry_.used_up || unseen) {
             next_ = model::succeeded(std::move(next_), pass_.wall);
             return say_succeeded();
         }
         if (entry_.ended) return fail(why_ended());
-        if (!next_.live()) return;
+        if (!model::holds_room(next_)) return;
         if (pass_.ledger.row_of(next_.node) == ledger::kNoRow) {
             return fail(fmt::format("node {} was deleted", next_.node));
         }
@@ -72,10 +73,9 @@ private:
         }
         // A claim is the scheduler's, who knows whether it binds the pod; and the bind of one that has just been ended
         // may not have been seen yet.
-        const bool claimable = (object_.allocate_once && object_.live()) || model::is_unseen(object_);
-        const bool claim = claimable && owners.empty() && !object_.current_owners.empty();
+        const bool claim = model::is_claimed(object_) || model::is_unseen(object_);
         owners_ = std::move(owners);
-        if (!claim) next_.current_owners = owners_;
+        if (!claim || !owners_.empty()) next_.current_owners = owners_;
         next_.allocated.clear();
         next_.allocatable.for_each([&](model::ResourceId id, int64_t amount) {
             const int64_t part = std::min(amount, held.get(id));
@@ -85,7 +85,7 @@ private:
 
     std::string why_ended() const {
         if (object_.expires) return fmt::format("expired at {}", model::time_text(*object_.expires));
-        return fmt::format("ttl {} has passed", model::duration_text(*object_.end() - object_.meta.created));
+        return fmt::format("ttl {} has passed", model::duration_text(*model::end_of(object_) - object_.meta.created));
     }
 
     void fail(const std::string& why) {
@@ -117,10 +117,10 @@ private:
         });
         const std::string message =
             over.empty() ? "" : fmt::format("node {} holds {} more than it has", next_.node, over.text());
-        const auto* ready = model::find_condition(next_, "Ready");
-        if (!ready || ready->message == message) return;
+        if (!model::find_condition(next_, "Ready")) return;
+        const auto before = next_.conditions;
         model::set_condition(next_, "Ready", true, "Available", message, pass_.wall);
-        if (!over.empty()) say(true, "NodeTooFull", message);
+        if (!over.empty() && next_.conditions != before) say(true, "NodeTooFull", message);
     }
 
     void say_succeeded() { say(false, "Succeeded", "an owner has been bound, what it does not use is free again"); }

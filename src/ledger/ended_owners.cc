@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/reservation_rules.h"
+
 namespace berth::ledger {
 
 void EndedOwners::put(const model::Pod& pod, const model::Links& links) {
@@ -29,9 +31,7 @@ bool EndedOwners::had(const model::Reservation& reservation, std::string_view no
     if (named == by_reservation_.end()) return false;
     return std::any_of(named->second.begin(), named->second.end(), [&](const std::string& uid) {
         const Ended& pod = pods_.find(uid)->second;
-        const model::PodIdentity identity{pod.meta.ns, pod.meta.name, pod.meta.uid, &pod.meta.labels, &pod.meta.owners};
-        return pod.node == node && std::any_of(reservation.owners.begin(), reservation.owners.end(),
-                                               [&](const auto& owner) { return model::matches(owner, identity); });
+        return pod.node == node && model::owned_by(reservation, model::identity_of(pod.meta));
     });
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/reservation_rules.h"
+
 namespace berth::ledger {
 
 base::Duration age_when_seen(base::Time since, base::Time wall, std::optional<base::Duration> since_last_look) {
@@ -16,7 +18,7 @@ bool Ends::put(ReservationIndex index, const model::Reservation& reservation) {
     if (fresh) unborn_.push_back(index);
     forget_end(index, life);
     life.created = reservation.meta.created;
-    const auto end = model::is_final(reservation.phase) ? std::nullopt : reservation.end();
+    const auto end = model::end_of(reservation);
     life.lives = end ? std::optional(*end - life.created) : std::nullopt;
     if (!life.lives) return false;
     if (*life.lives <= base::Duration::zero()) return true;

@@ -30,7 +30,7 @@
 #include "model/allocated.h"
 #include "model/node.h"
 #include "model/pod.h"
-#include "model/reservation.h"
+#include "model/reservation_rules.h"
 
 namespace berth::ledger {
 
@@ -68,7 +68,7 @@ struct PodEntry {
     Uid uid;
     Text name;
     std::shared_ptr<const model::PodSpec> spec;
-    std::vector<Charge> parts;       // charged to live reservations of its row; the first is the nominated one
+    std::vector<Charge> parts;  // charged to reservations that hold room on its row; the first is the nominated one
     std::unique_ptr<Linked> linked;  // nullptr for almost every pod
     Row row = kNoRow;                // kNoRow: bound to a node that is not known (yet)
     uint32_t place = 0;              // among its row's pods
@@ -85,7 +85,7 @@ struct PodEntry {
 
     std::string_view ns() const { return spec->ns; }
     bool charged() const { return payer != kNone || !parts.empty(); }
-    // Calls f(reservation, amount) for each live reservation of its row that it is charged to, the nominated one first.
+    // Calls f(reservation, amount) for each reservation of its row that it is charged to, the nominated one first.
     template <class F>
     void each_charge(F f) const {
         if (payer != kNone) return f(payer, spec->requests);
@@ -95,22 +95,21 @@ struct PodEntry {
     void set_charges(const Charges& charges);
 };
 
+// What of its room a reservation has, as far as this ledger has decided or seen.
+enum class Holding : uint8_t { None, Waiting, Available };
+
 struct ReservationEntry {
     std::shared_ptr<const model::Reservation> object;
-    Row row = kNoRow;     // where it holds; kNoRow while it is not live, or its node is not known
-    bool placed = false;  // by us, or as its status says
-    bool live = false;    // Available or Waiting, as far as this ledger has decided or seen
-    bool waiting = false;
-    bool assumed = false;   // placed by us, not yet seen in its status
-    bool spent = false;     // allocateOnce, and an owner was bound: it ends with the next status written
-    bool finished = false;  // by finish()
-    bool ended = false;     // its time is over: it holds its room until that is stored, and nobody draws from it
-    bool filed = false;     // in the index of owners
-    bool open = false;      // a pod may draw from it now
+    Row row = kNoRow;  // where it holds; kNoRow while it holds nothing, or its node is not known
+    Holding holding = Holding::None;
+    model::Closed closed = model::Closed::NotAvailable;
+    bool assumed = false;  // placed by us, not yet seen in its status
+    bool used_up = false;  // allocateOnce, and an owner was bound: it ends with the next status written
+    bool ended = false;    // its time is over: it holds its room until that is stored, and nobody draws from it
     // Said by the object, and kept at hand: whoever places an owner need not read the object.
     bool once = true;
-    bool usable = false;  // by its owners, while it is live
     bool holds_back = false;
+    model::Closed closed_by_object = model::Closed::No;
     model::AllocatePolicy policy = model::AllocatePolicy::Default;
     std::shared_ptr<const model::PodSpec> spec;
     int64_t scoring_cpu = 0;  // the spec's
@@ -123,15 +122,18 @@ struct ReservationEntry {
     int64_t scored_memory = 0;
     std::vector<model::HostPort> ports;  // of those it names, the ones that no pod has taken
 
-    Resources reserved;        // what it was placed with; pods = 1
-    std::string node;          // where it was placed
-    uint64_t finished_at = 0;  // the object's revision then
+    Resources reserved;  // what it was placed with; pods = 1
+    std::string node;    // where it was placed
+
+    bool holds_room() const { return holding != Holding::None; }
+    bool waiting() const { return holding == Holding::Waiting; }
+    bool open() const { return closed == model::Closed::No; }
 };
 
 struct NodeEntry {
     std::shared_ptr<const model::Node> node;  // nullptr: the row is free
     std::vector<PodIndex> pods;
-    std::vector<ReservationIndex> reservations;  // live ones
+    std::vector<ReservationIndex> reservations;  // that hold room here
     uint64_t roster = 0;                         // another one whenever they, or their objects, are others
     Ports ports;
     uint32_t unreadable = 0;  // pods whose links cannot be read: no reservation of the row may be drawn from
@@ -139,8 +141,8 @@ struct NodeEntry {
 };
 
 // Who holds what. For every row and resource
-//   used = sum over pods of (request - what is charged to live reservations)
-//        + sum over live reservations of max(allocatable, charged)
+//   used = sum over pods of (request - what is charged to reservations)
+//        + sum over reservations that hold room of max(allocatable, charged)
 // and every sum can be recomputed from its members (see recomputed()). Owned by one thread.
 class Ledger {
 public:
@@ -178,8 +180,6 @@ public:
     // Takes a pod out of its row and puts it back: preemption's what-if.
     void lift(PodIndex pod);
     void settle(PodIndex pod);
-    // The reservation no longer holds anything; its owners become ordinary pods.
-    void finish(ReservationIndex reservation);
 
     // --- the table
     size_t rows() const { return nodes_.size(); }
@@ -236,11 +236,13 @@ public:
     }
     // What of a row's lack is only the waiting ones': whoever draws from another reservation need not mind it.
     int64_t waived(Row row, ResourceId id) const { return free(row, id) >= 0 ? 0 : waived_of_lack(row, id); }
-    // Live ones that somebody may draw from, and allocateOnce ones that may yet be given back.
+    // Those that somebody may draw from, and allocateOnce ones that may yet be given back.
     const OwnerIndex& owner_index() const { return owner_index_; }
+    // Whether the pod, whose links are known, is one of the reservation's owners.
+    bool is_owner(PodIndex pod, const model::Reservation& reservation) const;
     // Pods whose link names it, on its node, and which are its owners; also when it is final. By uid.
     std::vector<PodIndex> owners_of(ReservationIndex index) const;
-    // What the pod's links say it takes from it, live or not.
+    // What the pod's links say it takes from it, whether or not it holds room.
     Resources drawn(PodIndex pod, ReservationIndex from) const;
     // The waiting ones of a row, first in the queue first.
     std::vector<ReservationIndex> waiting(Row row) const;
@@ -248,7 +250,7 @@ public:
     Resources shortage(ReservationIndex index) const;
     // Whether a waiting one may become available: its row lacks nothing for it, and no pod has a port that it names.
     bool has_its_room(ReservationIndex index) const;
-    // What links would charge for a pod on the row: those of the named ones that are live there.
+    // What links would charge for a pod on the row: those of the named ones that hold room there.
     Charges charges_of(const Resources& requests, const model::Links& links, Row row) const;
     // What the row lacks for a pod that is charged so, and gets the rest from the node: the one rule by which a pod
     // fits, for whoever decides and whoever judges. Empty: it fits.
@@ -309,14 +311,15 @@ private:
     bool reserves_ports(Row row) const;
     void hold(ReservationIndex index);
     void release(ReservationIndex index);
-    void refresh(ReservationIndex index);
+    void refresh(ReservationIndex index, Holding next);
+    void refresh(ReservationIndex index) { refresh(index, reservations_[index].holding); }
     void strand(ReservationIndex index, bool waits);
     void file(ReservationIndex index);
+    void unfile(ReservationIndex index);
     void touch_roster(Row row);
     static std::unique_ptr<Linked> read_linked(const model::Pod& pod);
     void write_links(PodIndex index);
     void set_links(PodIndex index, std::unique_ptr<Linked> linked);
-    bool owns(PodIndex index, const model::Reservation& reservation) const;
     static std::vector<std::pair<std::string_view, Resources>> split(Resources requests, const model::Links& links);
     Charges resolve(PodIndex index) const;
     void recharge(PodIndex index);
@@ -364,7 +367,7 @@ private:
     base::StringMap<absl::InlinedVector<PodIndex, 2>> linked_;  // by the uid of a reservation they name, written out
     EndedOwners ended_;
     Ends ends_;
-    base::StringMap<std::vector<ReservationIndex>> stranded_;  // live ones, by the name of their unknown node
+    base::StringMap<std::vector<ReservationIndex>> stranded_;  // that hold room, by the name of their unknown node
     mutable uint64_t looks_ = 0;
 };
 

@@ -203,7 +203,10 @@ TEST(Ledger, SumsAreThoseOfTheMembersWithReservations) {
         } else if (what == 4) {
             ledger.remove_reservation(uid);
         } else if (const auto known = ledger.find_reservation(uid); what == 5 && known != kNone) {
-            ledger.finish(known);
+            auto over = *ledger.reservation(known).object;
+            over.meta.revision = step;
+            over.phase = model::ReservationPhase::Failed;
+            ledger.put(std::make_shared<const model::Reservation>(std::move(over)));
         } else {
             model::Pod pod = pod_of(random.below(12), spec_of(amount(), 1));
             ledger.remove_pod(pod.meta.uid);
@@ -258,17 +261,22 @@ TEST(Ledger, WhatARowLacksIsWhatTheChargesLeaveToTheNode) {
         << "s keeps its slot";
 }
 
-// A list that is read again tells nothing new of one that was finished meanwhile.
-TEST(Ledger, WhatWasFinishedStaysSoUntilTheObjectChanges) {
+TEST(Ledger, WhatIsFinalHoldsNothingUntilItIsPlacedAgain) {
     Ledger ledger;
     ledger.put(node_named("a", 4000));
     ledger.put(available_on("a", 1000, 7));
-    ledger.finish(ledger.find_reservation("r-uid"));
-    EXPECT_EQ(ledger.free(0, model::kCpu), 4000);
-    ledger.put(available_on("a", 1000, 7));
-    EXPECT_EQ(ledger.free(0, model::kCpu), 4000);
-    ledger.put(available_on("a", 1000, 8));
     EXPECT_EQ(ledger.free(0, model::kCpu), 3000);
+    const auto with_phase = [&](model::ReservationPhase phase, uint64_t revision) {
+        auto changed = *available_on("a", 1000, revision);
+        changed.phase = phase;
+        ledger.put(std::make_shared<const model::Reservation>(std::move(changed)));
+        return ledger.free(0, model::kCpu);
+    };
+    EXPECT_EQ(with_phase(model::ReservationPhase::Pending, 8), 3000) << "it was seen there";
+    EXPECT_EQ(with_phase(model::ReservationPhase::Succeeded, 9), 4000);
+    EXPECT_EQ(with_phase(model::ReservationPhase::Available, 8), 4000) << "this came late";
+    EXPECT_EQ(with_phase(model::ReservationPhase::Pending, 10), 4000) << "whoever begins anew has no place yet";
+    EXPECT_EQ(with_phase(model::ReservationPhase::Waiting, 11), 3000);
 }
 
 }  // namespace

@@ -58,12 +58,11 @@ void Ledger::write_links(PodIndex index) {
     set_links(index, std::move(linked));
 }
 
-bool Ledger::owns(PodIndex index, const model::Reservation& reservation) const {
+bool Ledger::is_owner(PodIndex index, const model::Reservation& reservation) const {
     const PodEntry& pod = pods_[index];
     const std::string uid = pod.uid.text();
-    const model::PodIdentity identity{pod.ns(), pod.name, uid, &pod.spec->labels, &pod.linked->owners};
-    return std::any_of(reservation.owners.begin(), reservation.owners.end(),
-                       [&](const auto& owner) { return model::matches(owner, identity); });
+    return model::owned_by(reservation,
+                           model::PodIdentity{pod.ns(), pod.name, uid, &pod.spec->labels, &pod.linked->owners});
 }
 
 // What of a request each of the named reservations is charged: a draw is at most what the request has left, and the
@@ -87,18 +86,20 @@ Charges Ledger::charges_of(const Resources& requests, const model::Links& links,
     Charges charges;
     for (auto& [uid, amount] : split(requests, links)) {
         const ReservationIndex found = find_reservation(uid);
-        if (found == kNone || !reservations_[found].live || reservations_[found].row != row) continue;
+        if (found == kNone || !reservations_[found].holds_room() || reservations_[found].row != row) continue;
         charges.push_back({found, std::move(amount)});
     }
     return charges;
 }
 
-// What the links mean now: they count while the reservation is live on the pod's node and the pod is its owner.
+// What the links mean now: they count while the reservation holds room on the pod's node and the pod is its owner.
 Charges Ledger::resolve(PodIndex index) const {
     const PodEntry& pod = pods_[index];
     if (!pod.linked || pod.row == kNoRow) return {};
     Charges charges = charges_of(pod.spec->requests, pod.linked->links, pod.row);
-    const auto foreign = [&](const Charge& charge) { return !owns(index, *reservations_[charge.reservation].object); };
+    const auto foreign = [&](const Charge& charge) {
+        return !is_owner(index, *reservations_[charge.reservation].object);
+    };
     charges.erase(std::remove_if(charges.begin(), charges.end(), foreign), charges.end());
     return charges;
 }

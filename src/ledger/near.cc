@@ -24,10 +24,10 @@ void Ledger::set_terminating(PodIndex index, bool terminating) {
     if (counted) count_near(index);
 }
 
-// A live reservation counts like a pod until it has owners; then they count instead.
+// A reservation that holds room counts like a pod until it has owners; then they count instead.
 void Ledger::show_near(ReservationIndex index) {
     const ReservationEntry& entry = reservations_[index];
-    if (entry.live && entry.row != kNoRow && entry.owners.empty()) {
+    if (entry.holds_room() && entry.row != kNoRow && entry.owners.empty()) {
         terms_->show(index, entry.spec, entry.row);
     } else {
         terms_->hide(index);

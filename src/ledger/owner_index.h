@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/reservation.h"
+#include "model/reservation_rules.h"
 
 namespace berth::ledger {
 

@@ -7,6 +7,13 @@
 #include "ledger/ledger.h"
 
 namespace berth::ledger {
+namespace {
+
+bool is_listed(const ReservationEntry& entry) {
+    return entry.open() || entry.closed == model::Closed::Taken;
+}
+
+}  // namespace
 
 ReservationIndex Ledger::find_reservation(std::string_view uid) const {
     const auto found = reservation_by_uid_.find(uid);
@@ -99,21 +106,25 @@ bool Ledger::was_used(ReservationIndex index) const {
            ended_.had(*entry.object, entry.node);
 }
 
-// Brings the hold in line with what is known of the reservation.
-void Ledger::refresh(ReservationIndex index) {
+// Brings what it holds in line with what is known of it.
+void Ledger::refresh(ReservationIndex index, Holding next) {
     ReservationEntry& entry = reservations_[index];
-    entry.spent = entry.spent || (entry.live && entry.once && was_used(index));
-    const bool live = entry.placed && !entry.finished && !model::is_final(entry.object->phase);
-    const Row row = live ? row_of(entry.node) : kNoRow;
-    strand(index, live && row == kNoRow);
-    if (live == entry.live && row == entry.row && entry.reserved == entry.allocatable) return file(index);
+    entry.used_up = entry.used_up || (entry.holds_room() && entry.once && was_used(index));
+    const bool holds = next != Holding::None;
+    const Row row = holds ? row_of(entry.node) : kNoRow;
+    strand(index, holds && row == kNoRow);
+    const bool same = holds == entry.holds_room() && row == entry.row && entry.reserved == entry.allocatable;
+    if (same) {
+        entry.holding = next;
+        return file(index);
+    }
     const std::string uid = entry.object->meta.uid;
     if (entry.row != kNoRow) {
-        entry.live = false;
+        entry.holding = Holding::None;
         relink(uid);
         release(index);
     }
-    entry.live = live;
+    entry.holding = next;
     entry.row = row;
     entry.allocatable = entry.reserved;
     if (row != kNoRow) {
@@ -121,7 +132,7 @@ void Ledger::refresh(ReservationIndex index) {
         relink(uid);
     }
     file(index);
-    if (entry.live && entry.once && !entry.spent && was_used(index)) refresh(index);
+    if (entry.holds_room() && entry.once && !entry.used_up && was_used(index)) refresh(index);
 }
 
 // Remembers, or forgets, that it waits for its node to appear. It holds its claims meanwhile.
@@ -137,20 +148,30 @@ void Ledger::strand(ReservationIndex index, bool waits) {
     volumes_.enter({true, index}, kNoRow, reservations_[index].spec);
 }
 
-// Keeps those that somebody might draw from in the index. One that is only for one pod and was assumed for it stays
-// there until that pod is bound: it may be given back.
+// Says whether it is closed, and keeps those that somebody might draw from in the index. One that is only for one pod
+// and was assumed for it stays there until that pod is bound: it may be given back.
 void Ledger::file(ReservationIndex index) {
     ReservationEntry& entry = reservations_[index];
-    const bool listed =
-        entry.live && entry.row != kNoRow && !entry.waiting && entry.usable && !entry.spent && !entry.ended;
-    entry.open = listed && (!entry.once || entry.owners.empty());
-    if (listed == entry.filed) return;
-    entry.filed = listed;
+    const bool was_listed = is_listed(entry);
+    entry.closed = model::why_closed({.by_object = entry.closed_by_object,
+                                      .available = entry.holding == Holding::Available && entry.row != kNoRow,
+                                      .ended = entry.ended,
+                                      .used_up = entry.used_up,
+                                      .taken = entry.once && !entry.owners.empty()});
+    const bool listed = is_listed(entry);
+    if (listed == was_listed) return;
     if (listed) {
         owner_index_.add(index, entry.object->owners);
     } else {
         owner_index_.remove(index);
     }
+}
+
+// Its owners may be others from now on.
+void Ledger::unfile(ReservationIndex index) {
+    ReservationEntry& entry = reservations_[index];
+    if (is_listed(entry)) owner_index_.remove(index);
+    entry.closed = model::Closed::NotAvailable;
 }
 
 std::vector<ReservationIndex> Ledger::pass_time(base::Time wall, base::Instant now) {
@@ -163,30 +184,20 @@ std::vector<ReservationIndex> Ledger::pass_time(base::Time wall, base::Instant n
     return ended;
 }
 
-void Ledger::finish(ReservationIndex index) {
-    ReservationEntry& entry = reservations_[index];
-    entry.finished = true;
-    entry.finished_at = entry.object->meta.revision;
-    refresh(index);
-}
-
 void Ledger::assume_reservation(ReservationIndex index, Row row, bool waiting) {
     ReservationEntry& entry = reservations_[index];
-    CHECK(!entry.live);
-    entry.placed = true;
-    entry.waiting = waiting;
+    CHECK(!entry.holds_room());
     entry.assumed = true;
     entry.node = name(row);
     entry.reserved = entry.spec->requests;
-    refresh(index);
+    refresh(index, waiting ? Holding::Waiting : Holding::Available);
 }
 
 void Ledger::unassume_reservation(ReservationIndex index) {
     ReservationEntry& entry = reservations_[index];
     if (!entry.assumed) return;
     entry.assumed = false;
-    entry.placed = false;
-    refresh(index);
+    refresh(index, Holding::None);
     entry.node.clear();
 }
 
@@ -209,25 +220,21 @@ void Ledger::put(std::shared_ptr<const model::Reservation> reservation) {
         return;
     }
     ReservationEntry& entry = reservations_[index];
-    if (entry.filed) {
-        owner_index_.remove(index);
-        entry.filed = false;
-    }
+    unfile(index);
     reshape(index, std::move(reservation));
     const auto& object = *entry.object;
     entry.ended = ends_.put(index, object);
-    if (object.meta.revision > entry.finished_at) entry.finished = false;
     strand(index, false);
     if (!object.node.empty()) entry.node = object.node;
-    if (object.live() && !object.node.empty()) {
+    Holding next = model::is_final(object.phase) ? Holding::None : entry.holding;
+    if (model::holds_room(object) && !object.node.empty()) {
         entry.assumed = false;
-        entry.placed = true;
-        entry.waiting = object.phase == model::ReservationPhase::Waiting;
+        next = object.phase == model::ReservationPhase::Waiting ? Holding::Waiting : Holding::Available;
         entry.reserved = object.allocatable.empty() ? object.spec->requests : object.allocatable;
         entry.reserved.set(model::kPods, 1);
     }
     relink(object.meta.uid);
-    refresh(index);
+    refresh(index, next);
     if (entry.row != kNoRow) touch_roster(entry.row);  // who may draw from it may have changed
 }
 
@@ -241,7 +248,7 @@ void Ledger::reshape(ReservationIndex index, std::shared_ptr<const model::Reserv
     }
     entry.object = std::move(next);
     entry.once = entry.object->allocate_once;
-    entry.usable = entry.object->fault.empty() && !entry.object->unschedulable && !entry.object->meta.deleted;
+    entry.closed_by_object = model::closed_by_object(*entry.object);
     entry.holds_back = !entry.object->held_back.empty();
     entry.policy = entry.object->policy;
     entry.spec = entry.object->spec;
@@ -257,9 +264,7 @@ void Ledger::reshape(ReservationIndex index, std::shared_ptr<const model::Reserv
 void Ledger::remove_reservation(std::string_view uid) {
     const ReservationIndex index = find_reservation(uid);
     if (index == kNone) return;
-    reservations_[index].placed = false;
-    refresh(index);
-    if (reservations_[index].filed) owner_index_.remove(index);
+    refresh(index, Holding::None);
     ends_.remove(index);
     reservations_[index] = ReservationEntry();
     reservation_by_uid_.erase(uid);
@@ -277,7 +282,7 @@ std::vector<PodIndex> Ledger::owners_of(ReservationIndex index) const {
     }
     if (found != linked_.end()) {
         for (const PodIndex pod : found->second) {
-            if (node_of(pod) == reservations_[index].node && owns(pod, object)) owners.push_back(pod);
+            if (node_of(pod) == reservations_[index].node && is_owner(pod, object)) owners.push_back(pod);
         }
     }
     std::sort(owners.begin(), owners.end(),
@@ -288,7 +293,7 @@ std::vector<PodIndex> Ledger::owners_of(ReservationIndex index) const {
 std::vector<ReservationIndex> Ledger::waiting(Row row) const {
     std::vector<ReservationIndex> queue;
     for (const ReservationIndex index : nodes_[row].reservations) {
-        if (reservations_[index].waiting) queue.push_back(index);
+        if (reservations_[index].waiting()) queue.push_back(index);
     }
     const auto rank = [&](ReservationIndex index) {
         const auto& object = *reservations_[index].object;
@@ -305,7 +310,7 @@ int64_t Ledger::waived_of_lack(Row row, ResourceId id) const {
     int64_t held = 0;
     for (const ReservationIndex index : nodes_[row].reservations) {
         const ReservationEntry& entry = reservations_[index];
-        if (entry.waiting) held = base::saturating_add(held, entry.allocatable.get(id));
+        if (entry.waiting()) held = base::saturating_add(held, entry.allocatable.get(id));
     }
     return std::min(lack, held);
 }

@@ -33,7 +33,7 @@ struct VolumeSteps {
 // Volumes, claims and their kin, and who uses which claim where. Events come in any order.
 class Volumes {
 public:
-    // A placed pod or a live reservation.
+    // A placed pod or a reservation that holds room.
     struct User {
         bool reservation = false;
         uint32_t index = 0;  // PodIndex or ReservationIndex

@@ -13,37 +13,15 @@
 #include "model/reader.h"
 #include "model/reservation_affinity.h"
 #include "model/reservation_check.h"
+#include "model/reservation_rules.h"
 #include "model/times.h"
 
 namespace berth::model {
 namespace {
 
 constexpr std::array<std::string_view, 5> kPhases{"Pending", "Available", "Waiting", "Succeeded", "Failed"};
-constexpr base::Duration kDefaultTtl = std::chrono::hours(24);
 constexpr int32_t kHighestPriority = INT32_MAX;
 constexpr std::string_view kPriorityLabel = "koordinator.sh/priority";
-
-bool same_or_unset(std::string_view wanted, std::string_view actual) {
-    return wanted.empty() || wanted == actual;
-}
-
-bool matches_controller(const ReservationOwner::Controller& wanted, const PodIdentity& pod) {
-    if (!same_or_unset(wanted.ns, pod.ns)) return false;
-    for (const auto& owner : *pod.owners) {
-        if (same_or_unset(wanted.uid, owner.uid) && same_or_unset(wanted.name, owner.name) &&
-            same_or_unset(wanted.kind, owner.kind) && same_or_unset(wanted.api_version, owner.api_version) &&
-            (!wanted.controller || *wanted.controller == owner.controller)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool matches_object(const ReservationOwner::Object& wanted, const PodIdentity& pod) {
-    return same_or_unset(wanted.uid, pod.uid) && same_or_unset(wanted.name, pod.name) &&
-           same_or_unset(wanted.ns, pod.ns) && same_or_unset(wanted.kind, "Pod") &&
-           same_or_unset(wanted.api_version, "v1");
-}
 
 // Every pod is a v1 Pod.
 bool narrows(const ReservationOwner::Object& object) {
@@ -228,12 +206,6 @@ std::string_view name_of(ReservationPhase phase) {
     return kPhases[static_cast<size_t>(phase)];
 }
 
-bool matches(const ReservationOwner& owner, const PodIdentity& pod) {
-    if (owner.object && !matches_object(*owner.object, pod)) return false;
-    if (owner.controller && !matches_controller(*owner.controller, pod)) return false;
-    return !owner.labels || owner.labels->matches(*pod.labels);
-}
-
 bool same_wish(const Reservation& a, const Reservation& b) {
     const auto parts = [](const Reservation& r) {
         return std::tie(*r.spec, r.template_labels, r.meta.labels, r.owners, r.ttl, r.expires, r.pre_allocation,
@@ -261,14 +233,6 @@ bool Reservation::made_by_us() const {
     if (owners.size() != 1) return false;
     const ReservationOwner& owner = owners.front();
     return (owner.object && !owner.object->uid.empty()) || (owner.controller && !owner.controller->uid.empty());
-}
-
-std::optional<base::Time> Reservation::end() const {
-    if (expires) return expires;
-    const base::Duration lives = ttl.value_or(kDefaultTtl);
-    if (lives == base::Duration::zero()) return std::nullopt;
-    if (meta.created.nanos > INT64_MAX - lives.count()) return std::nullopt;
-    return meta.created + lives;
 }
 
 Reservation with_priority(Reservation reservation, int32_t priority) {
@@ -304,7 +268,7 @@ Result<Reservation> read_reservation(JsonView object) {
     if (out.phase == ReservationPhase::Pending) check_gates(from);
     if (trouble.empty()) read_notes(out, trouble);
     if (trouble.empty()) return out;
-    if (!out.live() || out.node.empty()) return refusal(out.meta.name, trouble);
+    if (!holds_room(out) || out.node.empty()) return refusal(out.meta.name, trouble);
     out.fault = trouble;
     out.allocatable.max(out.spec->requests);
     out.allocatable.erase(kPods);

@@ -24,9 +24,6 @@ inline constexpr std::string_view kMadeFor = "berth.dev/made-for";  // label: "p
 
 enum class ReservationPhase : uint8_t { Pending, Available, Waiting, Succeeded, Failed };
 std::string_view name_of(ReservationPhase phase);
-inline bool is_final(ReservationPhase phase) {
-    return phase == ReservationPhase::Succeeded || phase == ReservationPhase::Failed;
-}
 
 enum class AllocatePolicy : uint8_t { Default, Aligned, Restricted };
 
@@ -46,21 +43,6 @@ struct ReservationOwner {
     std::optional<Selector> labels;
     bool operator==(const ReservationOwner&) const = default;
 };
-
-// What of a pod an owner clause looks at.
-struct PodIdentity {
-    std::string_view ns, name, uid;
-    const Labels* labels;
-    const std::vector<OwnerRef>* owners;
-};
-inline PodIdentity identity_of(const Pod& pod) {
-    return {pod.meta.ns, pod.meta.name, pod.meta.uid, &pod.meta.labels, &pod.meta.owners};
-}
-
-bool matches(const ReservationOwner& owner, const PodIdentity& pod);
-inline bool matches(const ReservationOwner& owner, const Pod& pod) {
-    return matches(owner, identity_of(pod));
-}
 
 struct PodRef {
     std::string ns, name, uid;
@@ -85,8 +67,6 @@ struct ReservationStatus {
     std::vector<PodRef> current_owners;  // sorted by uid when we write it
     std::vector<ReservationCondition> conditions;
     bool operator==(const ReservationStatus&) const = default;
-
-    bool live() const { return phase == ReservationPhase::Available || phase == ReservationPhase::Waiting; }
 };
 
 struct Reservation : ReservationStatus {
@@ -108,14 +88,12 @@ struct Reservation : ReservationStatus {
     int64_t order = 0;                   // reservation-order; 0: none
     std::vector<ResourceId> restricted;  // what Restricted restricts, sorted; empty: everything it reserves
     Resources held_back;                 // of what it reserves, not for its owners
-    std::string fault;                   // what cannot be read, of one that is live: it keeps its room, nobody draws
+    std::string fault;                   // what cannot be read, of one that holds room: it keeps it, nobody draws
 
     bool restricts(ResourceId id) const;
     // Made by Berth itself for a preemption or a migration. Who merely sets the label gains nothing but what those are:
     // used once, Restricted, for one pod or the pods of one controller.
     bool made_by_us() const;
-    // When it ends, if ever.
-    std::optional<base::Time> end() const;
 };
 
 Reservation with_priority(Reservation reservation, int32_t priority);

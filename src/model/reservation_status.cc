@@ -11,7 +11,8 @@
 namespace berth::model {
 namespace {
 
-constexpr std::string_view kEndedByBind = "the bind of an owner ended it";
+constexpr std::string_view kOwnerBound = "OwnerBound";
+constexpr std::string_view kOwnerBoundText = "an owner has been bound";
 
 Json time_or_null(const std::optional<base::Time>& time) {
     return time ? Json(time_text(*time)) : Json(nullptr);
@@ -101,19 +102,19 @@ ReservationStatus available(ReservationStatus from, base::Time now) {
 
 ReservationStatus succeeded(ReservationStatus from, base::Time now) {
     from.phase = ReservationPhase::Succeeded;
-    set_condition(from, "Ready", false, "Succeeded", "an owner has been bound", now);
+    set_condition(from, "Ready", false, "Succeeded", std::string(kOwnerBoundText), now);
     return from;
 }
 
 ReservationStatus ended_by_bind(ReservationStatus from, base::Time now) {
     from.phase = ReservationPhase::Succeeded;
-    set_condition(from, "Ready", false, "Succeeded", std::string(kEndedByBind), now);
+    set_condition(from, "Ready", false, kOwnerBound, std::string(kOwnerBoundText), now);
     return from;
 }
 
 bool is_unseen(const ReservationStatus& status) {
     const auto* ready = find_condition(status, "Ready");
-    return status.phase == ReservationPhase::Succeeded && ready && ready->message == kEndedByBind;
+    return status.phase == ReservationPhase::Succeeded && ready && ready->reason == kOwnerBound;
 }
 
 ReservationStatus expired(ReservationStatus from, std::string message, base::Time now) {

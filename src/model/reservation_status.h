@@ -23,8 +23,8 @@ ReservationStatus placed_waiting(ReservationStatus from, std::string_view node, 
                                  const Resources& missing, base::Time now);
 ReservationStatus available(ReservationStatus from, base::Time now);
 ReservationStatus succeeded(ReservationStatus from, base::Time now);
-// By the server, in the transaction that binds the owner; whoever looks after reservations has yet to see it and to
-// say so, and writes succeeded() then.
+// By the server, in the transaction that binds the owner. Its reason stands until whoever looks after reservations has
+// seen the end, said so, and written succeeded().
 ReservationStatus ended_by_bind(ReservationStatus from, base::Time now);
 bool is_unseen(const ReservationStatus& status);
 ReservationStatus expired(ReservationStatus from, std::string message, base::Time now);

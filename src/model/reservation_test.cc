@@ -7,6 +7,7 @@
 #include "base/json_view.h"
 #include "model/allocated.h"
 #include "model/reservation_affinity.h"
+#include "model/reservation_rules.h"
 #include "model/reservation_status.h"
 
 namespace berth::model {
@@ -167,12 +168,12 @@ TEST(Reservation, ItsLabelsLieOverTheTemplates) {
 TEST(Reservation, EndsByExpiresAloneWhenItIsGiven) {
     Reservation reservation;
     reservation.meta.created = {1000};
-    EXPECT_EQ(reservation.end(), reservation.meta.created + std::chrono::hours(24));
+    EXPECT_EQ(end_of(reservation), reservation.meta.created + std::chrono::hours(24));
     reservation.expires = base::Time{1000} + std::chrono::hours(48);
-    EXPECT_EQ(reservation.end(), reservation.expires);
+    EXPECT_EQ(end_of(reservation), reservation.expires);
     reservation.expires.reset();
     reservation.ttl = base::Duration::zero();
-    EXPECT_EQ(reservation.end(), std::nullopt);
+    EXPECT_EQ(end_of(reservation), std::nullopt);
 }
 
 TEST(Wishes, TermsAreOredThenAndedWithSelectorAndName) {

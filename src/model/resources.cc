@@ -95,10 +95,6 @@ Result<ResourceId> intern_resource(std::string_view name) {
     return names().intern(name);
 }
 
-std::optional<ResourceId> find_resource(std::string_view name) {
-    return names().find(name);
-}
-
 std::string_view resource_name(ResourceId id) {
     return names().name(id);
 }

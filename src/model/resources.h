@@ -31,8 +31,6 @@ inline constexpr size_t kMaxResourceNames = 60000;
 
 // The id of a name, made at the first call; refused when kMaxResourceNames are known. Any thread.
 Result<ResourceId> intern_resource(std::string_view name);
-// The id of a name that is already known.
-std::optional<ResourceId> find_resource(std::string_view name);
 // The name lives as long as the process.
 std::string_view resource_name(ResourceId id);
 

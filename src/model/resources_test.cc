@@ -18,7 +18,6 @@ TEST(ResourceNames, TheUsualOnesAreFixed) {
     EXPECT_EQ(*intern_resource("ephemeral-storage"), kEphemeralStorage);
     EXPECT_EQ(*intern_resource("pods"), kPods);
     EXPECT_EQ(resource_name(kPods), "pods");
-    EXPECT_FALSE(find_resource("example.com/never-met"));
 }
 
 TEST(ResourceNames, ThreadsAgree) {

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/json_view.h"
+#include "model/reservation_rules.h"
 
 namespace berth::model {
 namespace {
@@ -44,10 +45,10 @@ TEST(RoomTest, HoldsWhatThePodWouldHold) {
     EXPECT_EQ(room->spec->ns, "shop");
     EXPECT_EQ(room->spec->labels.get("app"), "web");
     EXPECT_EQ(room->spec->node_name, "n1");
-    EXPECT_TRUE(matches(room->owners[0], *pod));
+    EXPECT_TRUE(owned_by(*room, *pod));
     Pod other = *pod;
     other.meta.uid = "u-2";
-    EXPECT_FALSE(matches(room->owners[0], other)) << "a later pod of the same name";
+    EXPECT_FALSE(owned_by(*room, other)) << "a later pod of the same name";
 }
 
 TEST(RoomTest, OtherReservationsAreNoRooms) {

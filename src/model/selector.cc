@@ -146,15 +146,6 @@ bool Selector::matches(const Labels& labels) const {
                                     [&](const Requirement& requirement) { return requirement.matches(labels); });
 }
 
-std::optional<std::string_view> Selector::exact_value(std::string_view key) const {
-    for (const auto& requirement : requirements_) {
-        if (requirement.key != key || requirement.values.size() != 1) continue;
-        if (requirement.op == Op::Equals || requirement.op == Op::DoubleEquals || requirement.op == Op::In)
-            return requirement.values.front();
-    }
-    return std::nullopt;
-}
-
 std::string Selector::text() const {
     std::string out;
     for (const auto& requirement : requirements_) {

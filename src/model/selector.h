@@ -52,8 +52,6 @@ public:
     bool matches_nothing() const { return nothing_; }
     // Sorted by key; empty for nothing().
     const std::vector<Requirement>& requirements() const { return requirements_; }
-    // The value which a label must have, when there is exactly one.
-    std::optional<std::string_view> exact_value(std::string_view key) const;
     std::string text() const;
     bool operator==(const Selector&) const = default;
 

@@ -154,8 +154,6 @@ TEST(Selector, AbsentMatchesNothingEmptyEverything) {
     EXPECT_TRUE(to_selector(std::optional<LabelSelector>())->matches_nothing());
     EXPECT_FALSE(to_selector(std::optional<LabelSelector>())->matches({}));
     EXPECT_TRUE(to_selector(LabelSelector())->matches_everything());
-    EXPECT_EQ(Selector::parse("a=b,c")->exact_value("a"), "b");
-    EXPECT_FALSE(Selector::parse("a!=b")->exact_value("a"));
 }
 
 TEST(Selector, ErrorsNameTheText) {

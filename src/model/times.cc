@@ -19,9 +19,9 @@ using base::Time;
 constexpr int64_t kSecond = 1'000'000'000;
 
 // Reads a text from the left; once something was not as asked, ok() stays false.
-class Reader {
+class Scanner {
 public:
-    explicit Reader(std::string_view text) : rest_(text) {}
+    explicit Scanner(std::string_view text) : rest_(text) {}
 
     int number(size_t digits) {
         int value = 0;
@@ -63,7 +63,7 @@ private:
     bool ok_ = true;
 };
 
-std::optional<std::chrono::sys_days> read_date(Reader& in) {
+std::optional<std::chrono::sys_days> read_date(Scanner& in) {
     const int year = in.number(4);
     in.expect('-');
     const int month = in.number(2);
@@ -76,7 +76,7 @@ std::optional<std::chrono::sys_days> read_date(Reader& in) {
 }
 
 // Seconds east of UTC: Z, +01:30, -08:00.
-std::optional<int64_t> read_offset(Reader& in) {
+std::optional<int64_t> read_offset(Scanner& in) {
     if (in.accept('Z')) return 0;
     const bool west = in.accept('-');
     if (!west) in.expect('+');
@@ -88,7 +88,7 @@ std::optional<int64_t> read_offset(Reader& in) {
 }
 
 std::optional<Time> read_time(std::string_view text) {
-    Reader in(text);
+    Scanner in(text);
     const auto date = read_date(in);
     in.expect('T');
     const int hour = in.number(2);

@@ -146,12 +146,12 @@ Status BindGuard::judge_change(const store::Event& event, const model::Pod& pod,
 Status BindGuard::judge_reservation(const store::Event& event, const model::Reservation& after) const {
     const auto before = event.previous ? decode(*event.previous, model::read_reservation)
                                        : Result<model::Reservation>(base::internal("there was none"));
-    if (before && before->live()) return judge_hold(*before, after);
+    if (before && model::holds_room(*before)) return judge_hold(*before, after);
     if (before && model::is_final(before->phase) && after.phase != before->phase) {
         return base::conflict(
             fmt::format("reservation \"{}\" is {}, for good", after.meta.name, model::name_of(before->phase)));
     }
-    if (!after.live()) return {};
+    if (!model::holds_room(after)) return {};
     if (!after.fault.empty()) return base::conflict(after.fault);
     return rules_.judge_place(after, ledger_);
 }
@@ -188,12 +188,7 @@ Status BindGuard::judge_owners(const model::Reservation& after) const {
     const auto& entry = ledger_.reservation(index);
     Resources leaving;
     for (const auto owner : entry.owners) {
-        const auto& pod = ledger_.pod(owner);
-        const std::string uid = pod.uid.text();
-        const model::PodIdentity identity{pod.ns(), pod.name, uid, &pod.spec->labels, &pod.linked->owners};
-        const bool stays_owner = std::any_of(after.owners.begin(), after.owners.end(),
-                                             [&](const auto& clause) { return model::matches(clause, identity); });
-        if (!stays_owner) leaving.add(ledger_.drawn(owner, index));
+        if (!ledger_.is_owner(owner, after)) leaving.add(ledger_.drawn(owner, index));
     }
     Status fits;
     leaving.for_each([&](model::ResourceId id, int64_t amount) {

@@ -82,7 +82,7 @@ model::Links counting_links(const model::Pod& pod, const ledger::Ledger& ledger)
         const auto found = ledger.find_reservation(uid);
         if (found == ledger::kNone) return false;
         const auto& entry = ledger.reservation(found);
-        return entry.live && entry.row == row && sched::owned_by(*entry.object, pod);
+        return entry.holds_room() && entry.row == row && model::owned_by(*entry.object, pod);
     };
     if (links->allocated && !counts(links->allocated->uid)) links->allocated.reset();
     std::erase_if(links->draws, [&](const auto& draw) { return !counts(draw.uid); });

@@ -80,7 +80,7 @@ void Cluster::end_used(const model::Pod& pod) {
     if (!links) return;
     for (const auto& link : links->named()) {
         const auto held = reservation(link.name);
-        if (!held || held->meta.uid != link.uid || !held->allocate_once || !held->live()) continue;
+        if (!held || held->meta.uid != link.uid || !held->allocate_once || !model::holds_room(*held)) continue;
         model::Reservation next = *held;
         static_cast<model::ReservationStatus&>(next) = model::ended_by_bind(next, wall_);
         next.current_owners = {{pod.meta.ns, pod.meta.name, pod.meta.uid}};

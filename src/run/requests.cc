@@ -201,7 +201,7 @@ void record(link::Recorder& recorder, const sched::Plan& plan, sched::Outcome ou
         if (write->placed) {
             recorder.normal(reservation(write->name, write->uid), "Scheduled", write->message, now);
             const auto* ready = model::find_condition(write->status, "Ready");
-            if (ready != nullptr && ready->reason == "Waiting") {
+            if (ready != nullptr && write->status.phase == model::ReservationPhase::Waiting) {
                 recorder.normal(reservation(write->name, write->uid), "Waiting", ready->message, now);
             }
         } else {

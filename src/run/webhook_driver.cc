@@ -149,7 +149,7 @@ void WebhookDriver::recount_held() {
     held_.clear();
     for (const auto& [uid, index] : ledger_.reservations()) {
         const auto& object = ledger_.reservation(index).object;
-        if (object && object->live() && !object->node.empty()) held_.insert(object->node);
+        if (object && model::holds_room(*object) && !object->node.empty()) held_.insert(object->node);
     }
 }
 

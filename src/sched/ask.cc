@@ -31,7 +31,7 @@ Ask ask_for(const model::Pod& pod, const Ledger& ledger) {
     }
     ask.wishes = std::move(*wishes);
     std::vector<std::pair<Row, ReservationIndex>> found;
-    ledger.owner_index().candidates(model::identity_of(pod), [&](ReservationIndex index) {
+    ledger.owner_index().candidates(model::identity_of(pod.meta), [&](ReservationIndex index) {
         if (matches(ledger, index, pod, ask.wishes)) found.emplace_back(ledger.reservation(index).row, index);
     });
     std::sort(found.begin(), found.end());

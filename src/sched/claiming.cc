@@ -26,8 +26,7 @@ std::vector<ClaimReservation> claims_for(const model::Pod& pod, const ledger::Ch
 std::optional<ClaimReservation> release_of(ledger::ReservationIndex claimed, const ledger::Ledger& ledger) {
     const auto& entry = ledger.reservation(claimed);
     const auto& object = *entry.object;
-    const bool claim = object.allocate_once && object.live() && !object.current_owners.empty();
-    if (!claim || entry.spent || !entry.owners.empty()) return std::nullopt;
+    if (!model::is_claimed(object) || entry.used_up || !entry.owners.empty()) return std::nullopt;
     return claim_on(object, "", {});
 }
 

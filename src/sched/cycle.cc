@@ -39,7 +39,7 @@ bool awaited(const Ask& ask, const Ledger& ledger, const Nominated& nominated, R
     return !nominated.before(ask, ledger, row).empty() ||
            std::any_of(here.begin(), here.end(), [&](ReservationIndex index) {
                const auto& entry = ledger.reservation(index);
-               return entry.waiting && !model::room_owner(*entry.object).empty();
+               return entry.waiting() && !model::room_owner(*entry.object).empty();
            });
 }
 
@@ -85,7 +85,7 @@ Row least_short(const Ask& ask, const Ledger& ledger, const Strikes& strikes) {
 // Waits where the least is missing, if no row is open and the reservation may wait.
 Decision placed_or_waiting(const Ask& ask, const Ledger& ledger, const Profile& profile, const Nominated& nominated,
                            Verdict verdict) {
-    Decision decision{std::move(verdict), {}, {}, {}, false, {}};
+    Decision decision{std::move(verdict), {}, {}, false, {}};
     if (decision.verdict.chosen != ledger::kNoRow || !ask.reservation->pre_allocation) return decision;
     Strikes strikes = closed_to_waiting(ask, ledger, profile, nominated);
     decision.verdict.chosen = least_short(ask, ledger, strikes);
@@ -114,16 +114,11 @@ model::Resources missing_on(const model::PodSpec& spec, const Ledger& ledger, Ro
 }
 
 Decision decided(const Ask& ask, const Ledger& ledger, Verdict verdict) {
-    Decision decision{std::move(verdict), {}, {}, {}, false, {}};
+    Decision decision{std::move(verdict), {}, {}, false, {}};
     const Row chosen = decision.verdict.chosen;
     if (chosen == ledger::kNoRow) return decision;
     decision.charges = charges_on(ask, ledger, chosen);
     decision.annotations = annotations_for(decision.charges, *ask.pod, ledger);
-    for (const auto& charge : decision.charges) {
-        if (ledger.reservation(charge.reservation).once) {
-            decision.spent.push_back(charge.reservation);
-        }
-    }
     return decision;
 }
 

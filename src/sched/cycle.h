@@ -10,15 +10,14 @@ namespace berth::sched {
 // Where one pod or reservation goes, and which reservations pay for it there. Nothing is held yet.
 struct Decision {
     Verdict verdict;
-    ledger::Charges charges;              // on the chosen row; the first is the nominated reservation
-    model::Labels annotations;            // what the Binding writes into the pod along with its node
-    std::vector<ReservationIndex> spent;  // allocateOnce ones that the binding uses up: Succeeded with it
+    ledger::Charges charges;    // on the chosen row; the first is the nominated reservation
+    model::Labels annotations;  // what the Binding writes into the pod along with its node
     // A pre-allocating reservation that no node has room for: where it waits, and for what.
     bool waiting = false;
     model::Resources missing;
 };
 
-// What the verdict means for reservations: who pays, what is written, what is used up.
+// What the verdict means for reservations: who pays, what is written.
 Decision decided(const Ask& ask, const Ledger& ledger, Verdict verdict);
 // The same beside nominated pods: what they will draw is not for others.
 Decision decided(const Ask& ask, Ledger& ledger, const Nominated& nominated, Verdict verdict);

@@ -8,11 +8,7 @@
 namespace berth::sched {
 namespace {
 
-bool claimed_by_another(const model::Reservation& reservation, const model::Pod& pod) {
-    const auto& owners = reservation.current_owners;
-    return reservation.allocate_once &&
-           std::any_of(owners.begin(), owners.end(), [&](const auto& owner) { return owner.uid != pod.meta.uid; });
-}
+using model::Closed;
 
 bool affinity_matches(const model::ReservationAffinity& affinity, const model::Reservation& reservation,
                       const model::Node& node) {
@@ -44,34 +40,29 @@ std::optional<model::ResourceId> unequal(const ledger::ReservationEntry& entry, 
 
 }  // namespace
 
-bool owned_by(const model::Reservation& reservation, const model::Pod& pod) {
-    const auto identity = model::identity_of(pod);
-    return std::any_of(reservation.owners.begin(), reservation.owners.end(),
-                       [&](const auto& clause) { return model::matches(clause, identity); });
-}
-
 bool suits(const ledger::Ledger& ledger, ledger::ReservationIndex index, const model::Pod& pod,
            const model::ReservationWishes& wishes) {
     const ledger::ReservationEntry& entry = ledger.reservation(index);
     const model::Reservation& object = *entry.object;
-    if (!owned_by(object, pod) || claimed_by_another(object, pod) || untolerated(object, pod, wishes)) return false;
+    if (!model::owned_by(object, pod) || model::claimed_by_another(object, pod.meta.uid)) return false;
+    if (untolerated(object, pod, wishes)) return false;
     if (unequal(entry, pod, wishes)) return false;
     return !wishes.affinity || affinity_matches(*wishes.affinity, object, ledger.node(entry.row));
 }
 
 bool matches(const ledger::Ledger& ledger, ledger::ReservationIndex index, const model::Pod& pod,
              const model::ReservationWishes& wishes) {
-    return ledger.reservation(index).open && suits(ledger, index, pod, wishes);
+    return ledger.reservation(index).open() && suits(ledger, index, pod, wishes);
 }
 
-std::string why_closed(const ledger::Ledger& ledger, ledger::ReservationIndex index) {
+std::string closed_because(const ledger::Ledger& ledger, ledger::ReservationIndex index) {
     const ledger::ReservationEntry& entry = ledger.reservation(index);
     const model::Reservation& object = *entry.object;
     if (object.phase != model::ReservationPhase::Available || entry.row == ledger::kNoRow) return "";
-    if (object.meta.deleted) return "it is being deleted";
-    if (entry.ended) return "its time is over";
-    if (object.unschedulable) return "it is unschedulable";
-    if (!object.fault.empty()) return fmt::format("it cannot be read: {}", object.fault);
+    if (entry.closed == Closed::Deleted) return "it is being deleted";
+    if (entry.closed == Closed::Ended) return "its time is over";
+    if (entry.closed == Closed::Unschedulable) return "it is unschedulable";
+    if (entry.closed == Closed::Unreadable) return fmt::format("it cannot be read: {}", object.fault);
     if (ledger.at(entry.row).unreadable == 0) return "";
     return fmt::format("{} has a pod whose {} cannot be read", object.node, model::kReservationAllocated);
 }
@@ -81,8 +72,8 @@ std::string why_unsuited(const ledger::Ledger& ledger, ledger::ReservationIndex 
     const ledger::ReservationEntry& entry = ledger.reservation(index);
     const model::Reservation& object = *entry.object;
     if (object.phase != model::ReservationPhase::Available || entry.row == ledger::kNoRow) return "";
-    if (auto closed = why_closed(ledger, index); !closed.empty()) return closed;
-    if (entry.spent || claimed_by_another(object, pod)) return "another pod has it";
+    if (auto closed = closed_because(ledger, index); !closed.empty()) return closed;
+    if (entry.used_up || model::claimed_by_another(object, pod.meta.uid)) return "another pod has it";
     if (const auto* taint = untolerated(object, pod, wishes)) {
         return fmt::format("its taint {}{}{}:{} is not tolerated", taint->key, taint->value.empty() ? "" : "=",
                            taint->value, taint->effect);

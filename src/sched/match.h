@@ -7,8 +7,6 @@
 
 namespace berth::sched {
 
-bool owned_by(const model::Reservation& reservation, const model::Pod& pod);
-
 // Whether the reservation is for the pod: the pod is one of its owners, affinity and exact match hold, its taints are
 // tolerated, and nobody else has claimed it. The same as long as its row's roster is and the node's labels are.
 bool suits(const ledger::Ledger& ledger, ledger::ReservationIndex index, const model::Pod& pod,
@@ -18,8 +16,8 @@ bool suits(const ledger::Ledger& ledger, ledger::ReservationIndex index, const m
 bool matches(const ledger::Ledger& ledger, ledger::ReservationIndex index, const model::Pod& pod,
              const model::ReservationWishes& wishes);
 
-// What keeps every pod from an available reservation; empty: nothing does.
-std::string why_closed(const ledger::Ledger& ledger, ledger::ReservationIndex index);
+// In words, what keeps every pod from an available reservation; empty: nothing does.
+std::string closed_because(const ledger::Ledger& ledger, ledger::ReservationIndex index);
 
 // What keeps the pod, one of its owners, from it though it is available; empty: nothing does.
 std::string why_unsuited(const ledger::Ledger& ledger, ledger::ReservationIndex index, const model::Pod& pod,

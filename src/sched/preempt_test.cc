@@ -175,7 +175,7 @@ TEST_F(PreemptTest, OutsidersDoNotEvictOwnersAndAReservationIsNoVictim) {
     EXPECT_EQ(answer("p"),
               "no new claims to deallocate, preemption: 0/1 nodes are available: 1 No preemption victims found for "
               "incoming pod.");
-    table.ledger.finish(table.ledger.find_reservation("uid-r"));  // protection ends with the reservation
+    table.ledger.remove_reservation("uid-r");  // protection ends with the reservation
     EXPECT_EQ(answer("p"), "n1: w1");
 }
 

@@ -148,13 +148,13 @@ void Scheduler::put(std::shared_ptr<const model::Reservation> reservation, base:
     const auto known = ledger_.find_reservation(uid);
     const auto before = known == ledger::kNone ? nullptr : ledger_.reservation(known).object;
     if (before && reservation->meta.revision < before->meta.revision) return;
-    const bool held = before && ledger_.reservation(known).live;
+    const bool held = before && ledger_.reservation(known).holds_room();
     const bool edited = before && !model::same_wish(*before, *reservation);
     const bool was_open = before && before->phase == model::ReservationPhase::Available;
     const bool opens = (!was_open || edited) && reservation->phase == model::ReservationPhase::Available;
     ledger_.put(reservation);
     settle_claims_ = true;
-    if (!reservation->current_owners.empty()) claims_.insert(uid);
+    if (model::is_claimed(*reservation)) claims_.insert(uid);
     if (reservation->phase == model::ReservationPhase::Waiting) {
         Opening& opening = waiting_[uid];
         opening.under_way = opening.under_way && opening.tried == reservation->meta.revision;
@@ -175,7 +175,7 @@ void Scheduler::put(std::shared_ptr<const model::Reservation> reservation, base:
     found->second.object = std::move(reservation);
     const auto& entry = ledger_.reservation(ledger_.find_reservation(uid));
     if (entry.ended) return queue_.remove(uid);
-    if ((!fresh && !edited) || entry.live) return;
+    if ((!fresh && !edited) || entry.holds_room()) return;
     const auto& object = *found->second.object;
     queue_.add({uid, object.spec->priority, object.meta.created}, false, now);
 }
@@ -184,17 +184,14 @@ void Scheduler::put(std::shared_ptr<const model::Reservation> reservation, base:
 // so nobody is hurried for ever. Those who owned it before an edit may have the node's own room now.
 void Scheduler::hurry_owners() {
     if (opened_.empty() && left_.empty()) return;
-    const auto owns = [](const model::Reservation& reservation, const model::PodIdentity& identity) {
-        return std::any_of(reservation.owners.begin(), reservation.owners.end(),
-                           [&](const auto& owner) { return model::matches(owner, identity); });
-    };
     queue_.hurry([&](std::string_view uid) {
         const model::Pod* pod = pending_pod(uid);
         if (pod == nullptr) return false;
-        const auto identity = model::identity_of(*pod);
-        bool told = std::any_of(left_.begin(), left_.end(), [&](const auto& old) { return owns(*old, identity); });
+        const auto identity = model::identity_of(pod->meta);
+        bool told =
+            std::any_of(left_.begin(), left_.end(), [&](const auto& old) { return model::owned_by(*old, identity); });
         ledger_.owner_index().candidates(identity, [&](ReservationIndex index) {
-            told = told || (opened_.contains(index) && owns(*ledger_.reservation(index).object, identity));
+            told = told || (opened_.contains(index) && model::owned_by(*ledger_.reservation(index).object, identity));
         });
         return told;
     });
@@ -354,7 +351,7 @@ std::vector<Plan> Scheduler::wrote(const WriteReservation& write, Outcome outcom
     const auto index = ledger_.find_reservation(write.uid);
     if (write.placed) {
         forget(write.uid, now);
-    } else if (index != ledger::kNone && !ledger_.reservation(index).live) {  // else it has been placed since
+    } else if (index != ledger::kNone && !ledger_.reservation(index).holds_room()) {  // else it has been placed since
         queue_.failed(write.uid, now);
     }
     return {};

@@ -21,7 +21,7 @@ ChangeSet cures_of(const Strikes& strikes) {
 
 // For a row that was found by the fast way: nobody asks why not elsewhere.
 Decision decision_for(Row row) {
-    return {{{}, {}, {}, row, Strikes(std::vector<uint8_t>())}, {}, {}, {}, false, {}};
+    return {{{}, {}, {}, row, Strikes(std::vector<uint8_t>())}, {}, {}, false, {}};
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ bool Scheduler::room_stands(std::string_view pod) const {
     const std::string* uid = rooms_.of(pod);
     if (!uid) return false;
     const auto index = ledger_.find_reservation(*uid);
-    return index != ledger::kNone && ledger_.reservation(index).live;
+    return index != ledger::kNone && ledger_.reservation(index).holds_room();
 }
 
 // Where the pod draws from a reservation of the row, what it waits for is partly that reservation's: no other can hold
@@ -32,7 +32,7 @@ bool Scheduler::may_hold_room(const Ask& ask, Row row) const {
 // A room goes where its pod would go if those that are to make place had gone. Until they have it waits there, whether
 // they hold amounts, a port or a claim, or cannot be near the pod. One whose pod can draw there by now has no place.
 Decision Scheduler::decide_room(const model::Reservation& room) {
-    Decision decision{{{}, {}, {}, ledger::kNoRow, Strikes(std::vector<uint8_t>())}, {}, {}, {}, false, {}};
+    Decision decision{{{}, {}, {}, ledger::kNoRow, Strikes(std::vector<uint8_t>())}, {}, {}, false, {}};
     const auto pending = pods_.find(our_room(room));
     const Row row = ledger_.row_of(room.spec->node_name);
     const bool wanted = pending != pods_.end() && ledger_.find_pod(pending->first) == ledger::kNone;
@@ -67,7 +67,7 @@ bool Scheduler::waits_for_room(const Ask& ask, base::Instant now, std::vector<Pl
     if (index == ledger::kNone) return false;
     const auto& entry = ledger_.reservation(index);
     if (model::is_final(entry.object->phase)) return false;
-    if (!entry.ended && (!entry.live || entry.row == ledger::kNoRow || entry.assumed)) return true;
+    if (!entry.ended && (!entry.holds_room() || entry.row == ledger::kNoRow || entry.assumed)) return true;
     if (!entry.ended && room_on_the_way(index, ask.spec->priority)) return true;
     give_up_room(*entry.object, plans);
     return true;
@@ -80,7 +80,7 @@ bool Scheduler::room_on_the_way(ReservationIndex index, int32_t priority) const 
     const bool going = std::any_of(pods.begin(), pods.end(), [&](ledger::PodIndex other) {
         return ledger_.pod(other).terminating && ledger_.pod(other).priority < priority;
     });
-    return going || (entry.waiting && ledger_.has_its_room(index));
+    return going || (entry.waiting() && ledger_.has_its_room(index));
 }
 
 void Scheduler::give_up_room(const model::Reservation& reservation, std::vector<Plan>& plans) {
@@ -94,7 +94,7 @@ void Scheduler::judge_rooms(base::Instant now, std::vector<Plan>& plans) {
         const auto index = ledger_.find_reservation(uid);
         if (index == ledger::kNone) continue;
         const auto& entry = ledger_.reservation(index);
-        if (entry.spent || entry.object->phase == model::ReservationPhase::Succeeded || entry.object->meta.deleted) {
+        if (entry.used_up || entry.object->phase == model::ReservationPhase::Succeeded || entry.object->meta.deleted) {
             continue;
         }
         const bool pending = pods_.contains(our_room(*entry.object));
@@ -107,7 +107,7 @@ void Scheduler::see_room(const model::Reservation& reservation, base::Instant no
     const std::string pod(our_room(reservation));
     if (pod.empty()) return;
     rooms_.see(pod, reservation.meta.uid);
-    if (reservation.live()) end_nomination(pod, now);
+    if (model::holds_room(reservation)) end_nomination(pod, now);
 }
 
 // Binds that are on their way are known to us alone: so we say when the room is there that a reservation waits for.
@@ -124,7 +124,7 @@ void Scheduler::open_waiting(base::Time wall, std::vector<Plan>& plans) {
         const auto index = ledger_.find_reservation(uid);
         const auto& entry = ledger_.reservation(index);
         const auto& object = *entry.object;
-        const bool waits = entry.waiting && entry.row != ledger::kNoRow && opening.tried != object.meta.revision;
+        const bool waits = entry.waiting() && entry.row != ledger::kNoRow && opening.tried != object.meta.revision;
         if (!waits || entry.ended || object.meta.deleted || busy.contains(entry.row) || !ledger_.has_its_room(index))
             continue;
         busy.insert(entry.row);
@@ -147,7 +147,7 @@ std::vector<Plan> Scheduler::asked(const HoldRoom& hold, Outcome outcome, base::
 // The room is held: those who are in it may go now.
 std::vector<Plan> Scheduler::placed_room(std::string_view reservation) {
     const auto index = ledger_.find_reservation(reservation);
-    if (index == ledger::kNone || !ledger_.reservation(index).live) return {};
+    if (index == ledger::kNone || !ledger_.reservation(index).holds_room()) return {};
     return evict(rooms_.take(our_room(*ledger_.reservation(index).object)));
 }
 

@@ -18,7 +18,7 @@ bool may_go(const Ask& ask, const Ledger& ledger, Row row, PodIndex index) {
     const Credit* credit = ask.credit(row);
     bool may = true;
     pod.each_charge([&](ReservationIndex to, const model::Resources&) {
-        if (may && ledger.reservation(to).live) may = credit && credit->covers(to);
+        if (may && ledger.reservation(to).holds_room()) may = credit && credit->covers(to);
     });
     return may;
 }

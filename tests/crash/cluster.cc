@@ -344,7 +344,7 @@ std::string Cluster::unsettled() {
     }
     for (const auto& record : server_.list(kReservations)) {
         const auto object = *model::read_reservation(*run::parse_here(*record->bytes));
-        if (object.allocate_once && object.live() && !object.current_owners.empty()) {
+        if (model::is_claimed(object)) {
             return object.meta.name + " is claimed for a pod that is not bound";
         }
         const auto owner = model::room_owner(object);

@@ -55,7 +55,7 @@ private:
         const auto known = ledger_.find_reservation(made.meta.uid);
         const uint64_t how = known == ledger::kNone ? 0 : random_.below(6);
         if (how == 1) return ledger_.remove_reservation(made.meta.uid);
-        if (how == 2) return ledger_.finish(known);
+        if (how == 2) made.phase = model::ReservationPhase::Failed;
         if (how == 3 && !pods_.empty()) {
             const auto& owner = pods_[random_.below(pods_.size())].meta;
             made.current_owners.push_back({owner.ns, owner.name, random_.chance(1, 2) ? owner.uid : uid(next_)});

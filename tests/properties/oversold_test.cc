@@ -80,7 +80,7 @@ private:
     void tell(model::Reservation object) {
         object.meta.revision = ++revision_;
         auto& known = judge_.reservations[object.meta.uid];
-        known.live = object.live();
+        known.live = model::holds_room(object);
         known.waiting = object.phase == ReservationPhase::Waiting;
         known.open = !object.unschedulable;
         objects_[object.meta.uid] = object;
@@ -243,7 +243,10 @@ private:
         expect_sound(judge_.faults_of(uid, before), bound);
         if (ledger_.find_pod(uid) != ledger::kNone && random_.chance(1, 8)) return forget(uid);  // the bind failed
         put_bound(bound);
-        for (const auto index : decision.spent) used_up_.push_back(ledger_.reservation(index).object->meta.uid);
+        for (const auto& charge : decision.charges) {
+            const auto& object = *ledger_.reservation(charge.reservation).object;
+            if (object.allocate_once) used_up_.push_back(object.meta.uid);
+        }
     }
 
     void put_bound(const model::Pod& pod) {

@@ -530,7 +530,7 @@ TEST_F(Reservations, OfTenThousandReservationsAPodMeetsOnlyItsOwn) {
     ASSERT_TRUE(stage.place("r-mine"));
     ASSERT_TRUE(stage.place("r7"));
     stage.create("mine", PodWish{.app = "mine", .cpu = 1});
-    stage.ledger.owner_index().candidates(model::identity_of(stage.pods.at("mine")), [&](auto) { ++met; });
+    stage.ledger.owner_index().candidates(model::identity_of(stage.pods.at("mine").meta), [&](auto) { ++met; });
     EXPECT_EQ(met, 1u);
     EXPECT_TRUE(sched::ask_for(stage.pods.at("mine"), stage.ledger).credits.size() == 1);
     stage.create("db", PodWish{.app = "db", .cpu = 1});

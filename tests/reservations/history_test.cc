@@ -240,14 +240,14 @@ private:
             for (const auto& charge : ledger.pod(index).charges()) {
                 rest.subtract(charge.amount);
                 charged[charge.reservation].add(charge.amount);
-                EXPECT_TRUE(ledger.reservation(charge.reservation).live);
+                EXPECT_TRUE(ledger.reservation(charge.reservation).holds_room());
             }
             use.add(rest);
         }
         for (const auto& [name, object] : stage_.reservations) {
             const auto index = ledger.find_reservation(object->meta.uid);
             const auto& entry = ledger.reservation(index);
-            if (!entry.live || entry.row != row) continue;
+            if (!entry.holds_room() || entry.row != row) continue;
             model::Resources held = object->spec->requests;
             held.max(charged[index]);
             use.add(held);
@@ -283,7 +283,7 @@ private:
             object->allocatable.for_each([&](model::ResourceId id, int64_t amount) {
                 EXPECT_EQ(object->allocated.get(id), std::min(amount, held.get(id))) << name;
             });
-            const bool claimed = object->live() && object->allocate_once && !object->current_owners.empty();
+            const bool claimed = model::holds_room(*object) && object->allocate_once && !object->current_owners.empty();
             if (!claimed) {
                 EXPECT_EQ(object->current_owners.size(), owners) << name;
             }

@@ -20,7 +20,7 @@ struct HolderPod {
 
 bool is_live_on(const Stage& stage, const std::string& uid, const std::string& node) {
     return std::any_of(stage.reservations.begin(), stage.reservations.end(), [&](const auto& entry) {
-        return entry.second->meta.uid == uid && entry.second->live() && entry.second->node == node;
+        return entry.second->meta.uid == uid && model::holds_room(*entry.second) && entry.second->node == node;
     });
 }
 
@@ -49,7 +49,7 @@ using Live = std::shared_ptr<const model::Reservation>;
 std::vector<Live> live_of(const Stage& stage) {
     std::vector<Live> out;
     for (const auto& [name, object] : stage.reservations) {
-        if (object->live()) out.push_back(object);
+        if (model::holds_room(*object)) out.push_back(object);
     }
     return out;
 }

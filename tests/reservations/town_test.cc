@@ -84,7 +84,9 @@ private:
         scheduler_.remove_reservation(uid, clock_.now());
     }
     std::string new_uid() { return fmt::format("{:08x}-0000-4000-8000-000000000000", ++uids_); }
-    bool has_ended(const model::Reservation& object) const { return object.end() && *object.end() <= clock_.wall(); }
+    bool has_ended(const model::Reservation& object) const {
+        return model::end_of(object) && *model::end_of(object) <= clock_.wall();
+    }
 
     // ---- what users do
 
@@ -340,7 +342,8 @@ private:
             int64_t used = 0;
             const auto live = [&](const std::string& uid) {
                 return std::any_of(reservations_.begin(), reservations_.end(), [&](const auto& entry) {
-                    return entry.second->meta.uid == uid && entry.second->live() && entry.second->node == node;
+                    return entry.second->meta.uid == uid && model::holds_room(*entry.second) &&
+                           entry.second->node == node;
                 });
             };
             for (const auto& [name, pod] : pods_) {

@@ -20,10 +20,6 @@ bool same_wishes(const model::Labels& a, const model::Labels& b) {
     return true;
 }
 
-bool is_claimed(const ledger::ReservationEntry& entry) {
-    return entry.once && !entry.object->current_owners.empty();
-}
-
 }  // namespace
 
 Side::Side(const model::Pod& pod) : pod_(pod) {
@@ -65,8 +61,9 @@ void Side::start_over(const Ledger& ledger, Judge judge) {
     supplying_ = known_rows_ = credits_ = open_ = odd_ = 0;
     if (!ask_.fault.empty()) return;
     absl::flat_hash_set<Row> rows;
-    ledger.owner_index().candidates(
-        model::identity_of(pod_), [&](ledger::ReservationIndex index) { rows.insert(ledger.reservation(index).row); });
+    ledger.owner_index().candidates(model::identity_of(pod_.meta), [&](ledger::ReservationIndex index) {
+        rows.insert(ledger.reservation(index).row);
+    });
     for (const Row row : rows) look_at(ledger, row, judge);
 }
 
@@ -80,7 +77,7 @@ void Side::look_at(const Ledger& ledger, Row row, Judge judge) {
     if (known->claimed) note_claims(ledger, row);
     Few matched;
     for (const ReservationIndex index : known->suiting) {
-        if (ledger.reservation(index).open) matched.push_back(index);
+        if (ledger.reservation(index).open()) matched.push_back(index);
     }
     known->credit = !matched.empty();
     if (!known->credit) return;
@@ -106,15 +103,17 @@ Side::Known* Side::meet(const Ledger& ledger, Row row, Known* known) {
     known_rows_ += !suiting.empty();
     known->roster = node.roster;
     known->suiting = std::move(suiting);
-    known->claimed = std::any_of(node.reservations.begin(), node.reservations.end(),
-                                 [&](const auto index) { return is_claimed(ledger.reservation(index)); });
+    known->claimed = std::any_of(node.reservations.begin(), node.reservations.end(), [&](const auto index) {
+        return model::is_claimed(*ledger.reservation(index).object);
+    });
     return known;
 }
 
 void Side::note_claims(const Ledger& ledger, Row row) {
     const auto& all = ledger.at(row).reservations;
     const bool claimed = std::any_of(all.begin(), all.end(), [&](const auto index) {
-        return ledger.reservation(index).open && is_claimed(ledger.reservation(index));
+        const auto& entry = ledger.reservation(index);
+        return entry.open() && model::is_claimed(*entry.object);
     });
     if (claimed) {
         claimed_.insert(row);
@@ -174,14 +173,13 @@ bool Side::claims(const model::Pod& pod, const Ledger& ledger) const {
     return std::any_of(claimed_.begin(), claimed_.end(), [&](const Row row) {
         const auto& all = ledger.at(row).reservations;
         return std::any_of(all.begin(), all.end(), [&](const auto index) {
-            const auto& owners = ledger.reservation(index).object->current_owners;
-            return std::any_of(owners.begin(), owners.end(), [&](const auto& o) { return o.uid == pod.meta.uid; });
+            return model::claimed_by(*ledger.reservation(index).object, pod.meta.uid);
         });
     });
 }
 
 bool may_match(const model::Pod& pod, const Ledger& ledger) {
-    return ledger.owner_index().any(model::identity_of(pod));
+    return ledger.owner_index().any(model::identity_of(pod.meta));
 }
 
 bool named_by_reservation(const model::Pod& pod, const Ledger& ledger) {

@@ -223,7 +223,7 @@ TEST_F(Affinity, OwnersDoNotSeeTheirReservation) {
     EXPECT_EQ(strikes(owner, *affinity_filter_), reasons("", "", "", ""));
     place_owner("o1", *r1, hermit);  // now the owner itself refuses the next
     EXPECT_EQ(strikes(owner, *affinity_filter_), reasons(kNear, "", "", ""));
-    ledger.finish(ledger.find_reservation("uid-r1"));
+    ledger.remove_reservation("uid-r1");
     EXPECT_EQ(affinity_strikes(web()), reasons(kShunned, "", "", ""));
     ledger.remove_pod("uid-o1");
     EXPECT_EQ(affinity_strikes(web()), reasons("", "", "", ""));
