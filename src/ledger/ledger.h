@@ -208,8 +208,8 @@ public:
     const PriorityClasses& priority_classes() const { return priority_classes_; }
     PriorityClasses& priority_classes() { return priority_classes_; }
     const Changes& changes() const { return changes_; }
-    // Asking may make counters, which changes no answer.
-    Terms& terms() const { return *terms_; }
+    // Who is near whom.
+    const Terms& near() const { return *terms_; }
 
     // What questions cost: looks at one term on one row. A count, so that it is the same on every machine.
     void count_looks(uint64_t looks) const { looks_ += looks; }

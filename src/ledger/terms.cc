@@ -78,7 +78,7 @@ void Terms::hide(ReservationIndex index) {
     shown_[index] = {};
 }
 
-void Terms::trim() {
+void Terms::trim() const {
     const size_t before = tallies_.size();
     tallies_.trim();
     if (tallies_.size() == before && topology_.size() <= kTopologySlack + 2 * needed_) return;

@@ -36,14 +36,15 @@ public:
     void show(ReservationIndex index, const std::shared_ptr<const model::PodSpec>& spec, Row row);
     void hide(ReservationIndex index);
 
-    // --- questions. They may make counters, which changes no answer. Pointers are good until trim().
-    void trim();
-    const TopologyKey& key(std::string_view name) { return topology_.key(name); }
-    const Tally& tally(const PodFilter& pods, const NodeFilter& nodes, std::string_view key) {
+    // --- questions. The counters that they need are made when they are first asked for and kept: a cache, which
+    // changes no answer. Pointers are good until trim(), which drops what was not asked for lately.
+    void trim() const;
+    const TopologyKey& key(std::string_view name) const { return topology_.key(name); }
+    const Tally& tally(const PodFilter& pods, const NodeFilter& nodes, std::string_view key) const {
         return tallies_.get(pods, nodes, key);
     }
     std::vector<const Tally*> tallies(const PodFilter& pods, const NodeFilter& nodes,
-                                      std::span<const std::string_view> keys) {
+                                      std::span<const std::string_view> keys) const {
         return tallies_.get(pods, nodes, keys);
     }
     // Of a key that no node has, every row lacks the label; and nobody is in a domain of it.
@@ -90,10 +91,10 @@ private:
     void free_stale_groups();
 
     NamespaceLabels namespaces_;
-    Topology topology_;
+    mutable Topology topology_;
     PodGroups groups_;
     HeldTerms held_;
-    Tallies tallies_{groups_, topology_, namespaces_};
+    mutable Tallies tallies_{groups_, topology_, namespaces_};
     std::vector<Shown> shown_;  // by ReservationIndex
     // Pods of one template come one after another, with the reservations they draw from in between.
     struct Recent {
@@ -101,7 +102,7 @@ private:
         GroupId group = kNone;
     };
     std::array<Recent, 2> recent_;
-    size_t needed_ = 0;  // of the topology, when it was last collected
+    mutable size_t needed_ = 0;  // of the topology, when it was last collected
 };
 
 }  // namespace berth::ledger

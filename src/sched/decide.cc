@@ -67,7 +67,7 @@ uint64_t looks_expected(const model::PodSpec& spec, const Ledger& ledger) {
     const uint64_t by_rows = ledger.rows() * looks_per_row(spec);
     const size_t terms = spec.affinity.size() + spec.anti_affinity.size();
     if (looks_per_row(spec) + terms < kManyThings) return std::min(by_rows, Queue::kLong);
-    const uint64_t groups = ledger.terms().sizes().groups;
+    const uint64_t groups = ledger.near().sizes().groups;
     // Twice: the fast way asks first.
     return by_rows + terms * (2 * Tallies::kLooksPerTerm + groups * Tallies::kLooksPerGroup);
 }

@@ -51,7 +51,7 @@ void mark_where_any(const ledger::Counts& counts, uint8_t mark, std::vector<uint
 
 using Domains = std::vector<ClosedDomains>;
 
-const ledger::Tally& about(const model::PodTerm& term, ledger::Terms& terms) {
+const ledger::Tally& about(const model::PodTerm& term, const ledger::Terms& terms) {
     return terms.tally({{&term, 1}, false}, kAllNodes, term.topology_key);
 }
 
@@ -76,7 +76,7 @@ void add_held(const Ask& ask, const ledger::Terms& terms, const std::vector<Rese
 }
 
 bool spoken_of(const Ask& ask, const Ledger& ledger) {
-    return !ledger.terms().held_about(ask.spec->ns, ask.spec->labels).empty();
+    return !ledger.near().held_about(ask.spec->ns, ask.spec->labels).empty();
 }
 
 class AffinityFilter final : public Filter {
@@ -129,7 +129,7 @@ private:
         }
     }
     static Closed closed_to(const Ask& ask, const Ledger& ledger) {
-        ledger::Terms& terms = ledger.terms();
+        const ledger::Terms& terms = ledger.near();
         terms.trim();
         const auto unseen = invisible(ask);
         return {unmet_affinity(ask, terms, unseen), own_anti_affinity(ask, terms, unseen),
@@ -149,7 +149,8 @@ private:
 
     // A domain is open when it has a pod that all the terms speak of. When there is none anywhere and the ask itself is
     // such a pod, it is the first of its group: every domain is open, but the labels must be there.
-    static Domains unmet_affinity(const Ask& ask, ledger::Terms& terms, const std::vector<ReservationIndex>& unseen) {
+    static Domains unmet_affinity(const Ask& ask, const ledger::Terms& terms,
+                                  const std::vector<ReservationIndex>& unseen) {
         const auto& own = ask.spec->affinity;
         if (own.empty()) return {};
         std::vector<std::string_view> names;
@@ -175,7 +176,7 @@ private:
         return keys;
     }
 
-    static Domains own_anti_affinity(const Ask& ask, ledger::Terms& terms,
+    static Domains own_anti_affinity(const Ask& ask, const ledger::Terms& terms,
                                      const std::vector<ReservationIndex>& unseen) {
         Domains keys;
         for (const auto& term : ask.spec->anti_affinity) {
@@ -224,7 +225,7 @@ private:
     void score_rows(const Ask& ask, const Ledger& ledger, ScoredRows& rows, std::span<int64_t> points) const {
         std::fill(points.begin(), points.end(), 0);
         if (!concerns(ask, ledger)) return;
-        ledger::Terms& terms = ledger.terms();
+        const ledger::Terms& terms = ledger.near();
         terms.trim();
         const auto unseen = invisible(ask);
         SumsByKey sums;
@@ -256,8 +257,9 @@ private:
         return 0;
     }
 
-    static void add_preferred(const std::vector<model::WeightedPodTerm>& preferred, int64_t sign, ledger::Terms& terms,
-                              const std::vector<ReservationIndex>& unseen, SumsByKey& sums) {
+    static void add_preferred(const std::vector<model::WeightedPodTerm>& preferred, int64_t sign,
+                              const ledger::Terms& terms, const std::vector<ReservationIndex>& unseen,
+                              SumsByKey& sums) {
         for (const auto& [weight, term] : preferred) {
             if (!terms.anywhere(term.topology_key)) continue;
             const SeenTally tally(terms, about(term, terms), unseen);

@@ -72,11 +72,11 @@ TEST_F(Affinity, AKeyThatNoNodeHasCostsNoCounting) {
         apart.anti_affinity.push_back(term("app=web", key));
         inclined.preferred_affinity.push_back({1, term("app=web", key)});
     }
-    const auto before = ledger.terms().sizes();
+    const auto before = ledger.near().sizes();
     EXPECT_EQ(affinity_strikes(together), reasons(kFar, kFar, kFar, kFar));
     EXPECT_EQ(affinity_strikes(apart), reasons("", "", "", ""));
     EXPECT_EQ(affinity_scores(inclined), scored(0, 0, 0, 0));
-    const auto after = ledger.terms().sizes();
+    const auto after = ledger.near().sizes();
     EXPECT_EQ(after.tallies, before.tallies);
     EXPECT_EQ(after.topology, before.topology);
     node("n1", {{text(kHost), "n1"}, {"absent-7", "x"}});

@@ -62,7 +62,7 @@ model::PodTerm pods_of(const SpreadConstraint& constraint, const model::PodSpec&
     return term;
 }
 
-const ledger::Tally& living(ledger::Terms& terms, const model::PodTerm& pods, const ledger::NodeFilter& nodes,
+const ledger::Tally& living(const ledger::Terms& terms, const model::PodTerm& pods, const ledger::NodeFilter& nodes,
                             std::string_view key) {
     return terms.tally({{&pods, 1}, true}, nodes, key);
 }
@@ -107,7 +107,7 @@ bool key_nowhere(const Ask& ask, const Ledger& ledger) {
     for (const auto& constraint : ask.spec->spread) {
         if (!constraint.hard) continue;
         if (constraint.max_skew < 1) return false;
-        nowhere = nowhere || !ledger.terms().anywhere(constraint.topology_key);
+        nowhere = nowhere || !ledger.near().anywhere(constraint.topology_key);
     }
     return nowhere;
 }
@@ -124,7 +124,7 @@ public:
         if (!strikes.any_open() || !concerns(ask, ledger)) return;
         const auto unlabelled = strikes.refusal(
             kPlugin, {"node(s) didn't match pod topology spread constraints (missing required label)"}, true);
-        ledger.terms().trim();
+        ledger.near().trim();
         if (key_nowhere(ask, ledger)) {
             return strikes.each_open([&](Row row) { strikes.strike(row, unlabelled); });
         }
@@ -139,14 +139,14 @@ public:
     }
 
     std::optional<std::vector<ClosedDomains>> closed_domains(const Ask& ask, const Ledger& ledger) const override {
-        ledger.terms().trim();
-        if (key_nowhere(ask, ledger)) return std::vector{closed_everywhere(ledger.terms())};
+        ledger.near().trim();
+        if (key_nowhere(ask, ledger)) return std::vector{closed_everywhere(ledger.near())};
         return limits_of(ask, ledger, constraints_of(ask, ledger, defaults_, true));
     }
 
 private:
     static std::vector<ClosedDomains> limits_of(const Ask& ask, const Ledger& ledger, const Constraints& hard) {
-        ledger::Terms& terms = ledger.terms();
+        const ledger::Terms& terms = ledger.near();
         const auto unseen = invisible(ask);
         std::vector<ClosedDomains> limits;
         for (const auto& constraint : hard.list) {
@@ -194,7 +194,7 @@ public:
 private:
     void score_rows(const Ask& ask, const Ledger& ledger, ScoredRows& rows, std::span<int64_t> points) const {
         const Constraints soft = constraints_of(ask, ledger, defaults_, false);
-        const auto nowhere = [&](const SpreadConstraint& c) { return !ledger.terms().anywhere(c.topology_key); };
+        const auto nowhere = [&](const SpreadConstraint& c) { return !ledger.near().anywhere(c.topology_key); };
         // Without one of the keys a node takes no part, and gets nothing.
         const bool nobody = soft.all_keys && std::any_of(soft.list.begin(), soft.list.end(), nowhere);
         if (soft.list.empty() || nobody) return std::fill(points.begin(), points.end(), 0);
@@ -216,7 +216,7 @@ private:
 
     static std::vector<Preference> preferences_of(const Ask& ask, const Ledger& ledger, const Constraints& soft,
                                                   ScoredRows& rows) {
-        ledger::Terms& terms = ledger.terms();
+        const ledger::Terms& terms = ledger.near();
         terms.trim();
         const auto unseen = invisible(ask);
         std::vector<Preference> out;

@@ -248,7 +248,7 @@ TEST_F(Spread, MemoryStaysBounded) {
         place(name, "n1", spec);
         ledger.remove_pod("uid-" + name);
     }
-    const auto sizes = ledger.terms().sizes();
+    const auto sizes = ledger.near().sizes();
     EXPECT_LE(sizes.groups, 300u);
     EXPECT_LE(sizes.held, 300u);
     EXPECT_LE(sizes.tallies, 4097u);
@@ -260,13 +260,13 @@ TEST_F(Spread, AKeyThatNoNodeHasCostsNoCounting) {
     web("p1", "n1");
     std::vector<model::SpreadConstraint> constraints{spread(1, kZone, "app=web")};
     for (int i = 0; i < 1000; ++i) constraints.push_back(spread(1, "absent-" + std::to_string(i), "app=web"));
-    const auto before = ledger.terms().sizes();
+    const auto before = ledger.near().sizes();
     EXPECT_EQ(spread_strikes(asking(constraints)), reasons(kUnlabelled, kUnlabelled, kUnlabelled));
     const model::PodSpec poison = asking(constraints);
     const auto all = spread_filter_->closed_domains(ask(poison), ledger);
     ASSERT_EQ(all->size(), 1U);
     for (Row row = 0; row < ledger.rows(); ++row) EXPECT_TRUE(all->front().closes(row));
-    const auto after = ledger.terms().sizes();
+    const auto after = ledger.near().sizes();
     EXPECT_EQ(after.tallies, before.tallies);
     EXPECT_LE(after.topology, before.topology + 2);
 }
@@ -278,7 +278,7 @@ TEST_F(Spread, NothingIsCountedForClosedRows) {
     const auto other = strikes.refusal(PluginId::NodeName, {"no"}, false);
     strikes.each_open([&](Row row) { strikes.strike(row, other); });
     spread_filter_->strike(ask(spec), ledger, strikes);
-    EXPECT_EQ(ledger.terms().sizes().tallies, 0U);
+    EXPECT_EQ(ledger.near().sizes().tallies, 0U);
 }
 
 }  // namespace
