@@ -18,7 +18,6 @@
 #include "cli/dump.h"
 #include "control/simulated.h"
 #include "control/volumes.h"
-#include "run/cluster.h"
 #include "run/controllers_driver.h"
 #include "run/reservations_driver.h"
 #include "run/scheduler_driver.h"
@@ -244,7 +243,9 @@ Result<sched::Configuration> scheduler_configuration(const UpOptions& options) {
     const auto& file = options.server.scheduler_config;
     if (!file.empty()) return cli::read_configuration_file(file);
     sched::Configuration config;
-    config.profiles = run::usual_profiles();
+    for (const auto* name : {"berth", "default-scheduler", "koord-scheduler"}) {
+        config.profiles.emplace(name, sched::default_profile());
+    }
     return config;
 }
 

@@ -42,35 +42,35 @@ Json texts(const std::vector<std::string>& values) {
     return out;
 }
 
-Json answer_document(const run::Answer& answer) {
+Json outcome_document(const Outcome& outcome) {
     JsonObject rejected;
-    for (const auto& [node, reasons] : answer.rejected) rejected[node] = texts(reasons);
+    for (const auto& [node, reasons] : outcome.rejected) rejected[node] = texts(reasons);
     JsonObject charges;
-    for (const auto& [name, resources] : answer.charges) charges[name] = amounts(resources);
+    for (const auto& [name, resources] : outcome.charges) charges[name] = amounts(resources);
     return JsonObject{
-        {"kind", answer.is_reservation ? "Reservation" : "Pod"},
-        {"namespace", text_or_null(answer.ns)},
-        {"name", answer.name},
-        {"scheduled", !answer.node.empty()},
-        {"node", text_or_null(answer.node)},
-        {"reservation", text_or_null(answer.reservation)},
+        {"kind", outcome.is_reservation ? "Reservation" : "Pod"},
+        {"namespace", text_or_null(outcome.ns)},
+        {"name", outcome.name},
+        {"scheduled", !outcome.node.empty()},
+        {"node", text_or_null(outcome.node)},
+        {"reservation", text_or_null(outcome.reservation)},
         {"charges", charges},
-        {"feasible", texts(answer.feasible)},
-        {"scores", numbers(answer.scores)},
-        {"reservationScores", numbers(answer.reservation_scores)},
+        {"feasible", texts(outcome.feasible)},
+        {"scores", numbers(outcome.scores)},
+        {"reservationScores", numbers(outcome.reservation_scores)},
         {"rejected", rejected},
-        {"victims", texts(answer.victims)},
-        {"message", text_or_null(answer.message)},
-        {"error", text_or_null(answer.error)},
+        {"victims", texts(outcome.victims)},
+        {"message", text_or_null(outcome.message)},
+        {"error", text_or_null(outcome.error)},
     };
 }
 
-std::string why(const run::Answer& answer, bool scores) {
-    std::string text = answer.error.empty() ? answer.message : answer.error;
-    if (!answer.victims.empty()) text += fmt::format("evicts {}", fmt::join(answer.victims, ", "));
-    if (!scores || answer.scores.empty()) return text;
+std::string why(const Outcome& outcome, bool scores) {
+    std::string text = outcome.error.empty() ? outcome.message : outcome.error;
+    if (!outcome.victims.empty()) text += fmt::format("evicts {}", fmt::join(outcome.victims, ", "));
+    if (!scores || outcome.scores.empty()) return text;
     std::vector<std::string> parts;
-    for (const auto& [node, score] : answer.scores) parts.push_back(fmt::format("{}={}", node, score));
+    for (const auto& [node, score] : outcome.scores) parts.push_back(fmt::format("{}={}", node, score));
     return fmt::format("{}{}scores {}", text, text.empty() ? "" : "; ", fmt::join(parts, " "));
 }
 
@@ -119,9 +119,9 @@ int fail(const Error& error) {
 
 }  // namespace
 
-Json whatif_document(const std::vector<run::Answer>& answers, const std::vector<Holding>& holdings) {
+Json whatif_document(const std::vector<Outcome>& outcomes, const std::vector<Holding>& holdings) {
     JsonArray results;
-    for (const auto& answer : answers) results.push_back(answer_document(answer));
+    for (const auto& outcome : outcomes) results.push_back(outcome_document(outcome));
     JsonArray reservations;
     for (const auto& holding : holdings) {
         reservations.push_back(JsonObject{{"name", holding.name},
@@ -133,14 +133,14 @@ Json whatif_document(const std::vector<run::Answer>& answers, const std::vector<
     return JsonObject{{"results", results}, {"reservations", reservations}};
 }
 
-std::string whatif_table(const std::vector<run::Answer>& answers, const std::vector<Holding>& holdings, bool scores) {
+std::string whatif_table(const std::vector<Outcome>& outcomes, const std::vector<Holding>& holdings, bool scores) {
     TextTable results({"KIND", "NAME", "NODE", "RESERVATION", "WHY"});
-    for (const auto& answer : answers) {
-        const std::string name = answer.ns.empty() ? answer.name : answer.ns + "/" + answer.name;
-        results.add({answer.is_reservation ? "Reservation" : "Pod", name, dash(answer.node), dash(answer.reservation),
-                     why(answer, scores)});
+    for (const auto& outcome : outcomes) {
+        const std::string name = outcome.ns.empty() ? outcome.name : outcome.ns + "/" + outcome.name;
+        results.add({outcome.is_reservation ? "Reservation" : "Pod", name, dash(outcome.node),
+                     dash(outcome.reservation), why(outcome, scores)});
     }
-    std::string text = answers.empty() ? "Nothing is pending.\n" : results.text();
+    std::string text = outcomes.empty() ? "Nothing is pending.\n" : results.text();
     if (holdings.empty()) return text;
     TextTable table({"RESERVATION", "PHASE", "NODE", "ALLOCATABLE", "ALLOCATED"});
     for (const auto& holding : holdings) {
@@ -168,20 +168,19 @@ int whatif(std::vector<std::string> words) {
         fail(now.error());
         return kWrongUsage;
     }
-    run::ClusterOptions options;
-    options.preempts = !flags.no_preemption;
+    World world(*now);
     if (!flags.config.empty()) {
         auto config = read_configuration_file(flags.config);
         if (!config) return fail(config.error());
-        options.profiles = std::move(config->profiles);
+        world.use(std::move(config->profiles));
     }
-    World world(*now, std::move(options));
+    if (flags.no_preemption) world.forbid_preemption();
     if (const auto loaded = load(flags, world); !loaded) return fail(loaded.error());
-    const auto answers = world.settle();
+    const auto outcomes = world.settle();
     if (flags.output == "json") {
-        fmt::print("{}\n", base::to_text(whatif_document(answers, world.holdings())));
+        fmt::print("{}\n", base::to_text(whatif_document(outcomes, world.holdings())));
     } else {
-        fmt::print("{}", whatif_table(answers, world.holdings(), flags.scores));
+        fmt::print("{}", whatif_table(outcomes, world.holdings(), flags.scores));
     }
     return kDone;
 }
