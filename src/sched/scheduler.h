@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -44,11 +43,6 @@ struct SchedulerOptions {
     base::Duration first_backoff = std::chrono::seconds(1);
     base::Duration longest_backoff = std::chrono::seconds(10);
     std::vector<Extender> extenders = {};
-    // Those whose attempts cost much let others go first (queue.h). Not where time stands still.
-    bool counts_costs = true;
-    // Told of each decision before it is held: whoever asks gets a place, or none and why. Not of the rooms that we
-    // made.
-    std::function<void(const Ask& ask, const Strikes* refused)> witness = {};
 };
 
 // The scheduler without its doors: typed events in, plans out. It owns the ledger and the queue; one thread calls it.
@@ -94,7 +88,6 @@ public:
     int attempts(std::string_view uid) const { return queue_.attempts(uid); }
     std::optional<base::Instant> ready_since(std::string_view uid) const { return queue_.ready_since(uid); }
     const model::Pod* pending_pod(std::string_view uid) const;
-    const Nominated& nominated() const { return nominated_; }
 
 private:
     struct PendingPod {
