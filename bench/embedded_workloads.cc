@@ -13,7 +13,7 @@
 #include "base/mentions.h"
 #include "bench/load.h"
 #include "bench/workload.h"
-#include "link/bell.h"
+#include "link/wake_event.h"
 
 namespace berth::bench {
 namespace {
@@ -75,8 +75,8 @@ private:
     std::vector<base::Instant> bound_;
     std::atomic<size_t> seen_ = 0;
     std::atomic<bool> stop_ = false;
-    link::Bell bell_;
-    link::Bell told_;
+    link::WakeEvent bell_;
+    link::WakeEvent told_;
     std::unique_ptr<store::Watch> watch_;
     std::thread thread_;
 };

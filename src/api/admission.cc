@@ -10,7 +10,7 @@
 namespace berth::api {
 namespace {
 
-Status check_object_metadata(Entry& entry) {
+Status check_object_metadata(Admission& entry) {
     model::Causes found;
     if (entry.before == nullptr) check_name(*entry.call.kind, entry.after, found);
     check_metadata(entry.after, found);
@@ -21,39 +21,39 @@ Status check_object_metadata(Entry& entry) {
 
 // The order matters: what adds comes before what checks.
 constexpr std::array kSteps{
-    &guard_node,         &guard_allocations,     &settle_namespace,
-    &settle_pod,         &settle_priority,       &settle_template_priority,
-    &settle_reservation, &settle_service,        &settle_claim,
-    &settle_job,         &check_object_metadata, &check_rules,
-    &check_pod,          &check_priority_class,  &check_reservation,
+    &guard_node,        &guard_allocations,     &admit_namespace,
+    &admit_pod,         &admit_priority,        &admit_template_priority,
+    &admit_reservation, &admit_service,         &admit_claim,
+    &admit_job,         &check_object_metadata, &check_rules,
+    &check_pod,         &check_priority_class,  &check_reservation,
     &check_node,
 };
 
 }  // namespace
 
-bool is_kind(const Entry& entry, std::string_view group, std::string_view plural) {
+bool is_kind(const Admission& entry, std::string_view group, std::string_view plural) {
     return entry.call.stored().group == group && entry.call.kind->plural == plural;
 }
 
-bool is_reservation(const Entry& entry) {
+bool is_reservation(const Admission& entry) {
     return is_kind(entry, "scheduling.koordinator.sh", "reservations");
 }
 
-bool brings_status(const Entry& entry) {
+bool brings_status(const Admission& entry) {
     return entry.call.who.in(kImporters) && entry.after.as_object().contains("status");
 }
 
-Error invalid_entry(const Entry& entry, std::vector<base::Cause> causes) {
+Error invalid_entry(const Admission& entry, std::vector<base::Cause> causes) {
     return invalid_object(entry.call.kind->group, entry.call.kind->kind, meta_text(entry.after, "name"),
                           std::move(causes));
 }
 
-Error forbidden_entry(const Entry& entry, std::string_view why) {
+Error forbidden_entry(const Admission& entry, std::string_view why) {
     return forbidden(
         fmt::format("{} \"{}\" is forbidden: {}", entry.call.resource(), meta_text(entry.after, "name"), why));
 }
 
-Status admit(Entry& entry) {
+Status admit(Admission& entry) {
     for (const auto step : kSteps) {
         if (auto passed = step(entry); !passed) return passed;
     }

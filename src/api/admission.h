@@ -1,14 +1,14 @@
 #pragma once
 
 #include "api/call.h"
-#include "api/desk.h"
+#include "api/context.h"
 #include "base/json.h"
 
 namespace berth::api {
 
 // A write on its way in. `before` is null for a create. Objects are in their stored form.
-struct Entry {
-    Desk& desk;
+struct Admission {
+    ApiContext& context;
     const Call& call;
     const Json* before;
     Json& after;
@@ -17,6 +17,6 @@ struct Entry {
 
 // Everything that changes or refuses an object between its defaults and the store, in the order of the list in
 // admission.cc.
-Status admit(Entry& entry);
+Status admit(Admission& entry);
 
 }  // namespace berth::api

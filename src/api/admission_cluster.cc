@@ -8,8 +8,8 @@
 #include "model/kinds/path.h"
 #include "model/kinds/validate.h"
 #include "model/node_reservation.h"
+#include "model/preemption_hold.h"
 #include "model/reservation.h"
-#include "model/room.h"
 
 namespace berth::api {
 namespace {
@@ -18,7 +18,7 @@ bool same(const Json* a, const Json* b) {
     return a == nullptr || b == nullptr ? a == b : *a == *b;
 }
 
-const Json* old_at(const Entry& entry, std::initializer_list<std::string_view> path) {
+const Json* old_at(const Admission& entry, std::initializer_list<std::string_view> path) {
     return entry.before != nullptr ? base::find(*entry.before, path) : nullptr;
 }
 
@@ -27,7 +27,7 @@ bool may_write_status(const Identity& who) {
 }
 
 // Those that the scheduler keeps for preempting pods are its own: it drops them as it sees fit.
-Status guard_rooms(Entry& entry) {
+Status guard_rooms(Admission& entry) {
     const auto path = {std::string_view("metadata"), std::string_view("labels"), model::kMadeFor};
     const Json* now = base::find(entry.after, path);
     const Json* old = old_at(entry, path);
@@ -37,18 +37,18 @@ Status guard_rooms(Entry& entry) {
                                               model::kMadeFor, model::kForPreemption, entry.call.who.user));
 }
 
-Status give_node_ports(Desk& desk, JsonObject& spec) {
+Status give_node_ports(ApiContext& context, JsonObject& spec) {
     Json* ports = spec.if_contains("ports");
     if (ports == nullptr || !ports->is_array()) return {};
     for (auto& port : ports->as_array()) {
         if (model::int_at(port, ".nodePort") != 0) continue;
-        port.as_object()["nodePort"] = TRY(desk.services->node_port(desk.dice));
+        port.as_object()["nodePort"] = TRY(context.services->node_port(context.ids));
     }
     return {};
 }
 
 // What was found room for is held as it was: a port or a claim that is added later may be another's.
-Status check_held(const Entry& entry) {
+Status check_held(const Admission& entry) {
     if (entry.before == nullptr) return {};
     const auto phase = model::string_at(*entry.before, ".status.phase");
     if (phase != "Available" && phase != "Waiting") return {};
@@ -75,7 +75,7 @@ void check_size(std::string_view field, std::string_view name, const Json& value
     if (*amount > most) causes.push_back(invalid_value(at, text, "is more than can be counted"));
 }
 
-Status check_sizes(const Entry& entry) {
+Status check_sizes(const Admission& entry) {
     std::vector<base::Cause> causes;
     for (const std::string_view list : {"capacity", "allocatable"}) {
         const Json* sizes = base::find(entry.after, {"status", list});
@@ -90,7 +90,7 @@ Status check_sizes(const Entry& entry) {
 
 }  // namespace
 
-Status guard_allocations(Entry& entry) {
+Status guard_allocations(Admission& entry) {
     const Identity& who = entry.call.who;
     if (who.in(kImporters)) return {};
     const bool status = is_reservation(entry) && entry.call.subresource == "status";
@@ -111,7 +111,7 @@ Status guard_allocations(Entry& entry) {
     return {};
 }
 
-Status settle_namespace(Entry& entry) {
+Status admit_namespace(Admission& entry) {
     if (!is_kind(entry, "", "namespaces")) return {};
     const std::string name(meta_text(entry.after, "name"));
     base::object_at(entry.after, {"metadata", "labels"})["kubernetes.io/metadata.name"] = name;
@@ -121,7 +121,7 @@ Status settle_namespace(Entry& entry) {
     return {};
 }
 
-Status settle_service(Entry& entry) {
+Status admit_service(Admission& entry) {
     if (!is_kind(entry, "", "services") || entry.call.subresource == "status") return {};
     const auto type = model::string_at(entry.after, ".spec.type");
     if (type == "ExternalName") return {};
@@ -131,16 +131,16 @@ Status settle_service(Entry& entry) {
     }
     const bool wants_ports = type == "NodePort" || type == "LoadBalancer";
     if (!wants_ports && !model::string_at(entry.after, ".spec.clusterIP").empty()) return {};
-    if (wants_ports) TRY(give_node_ports(entry.desk, spec));
+    if (wants_ports) TRY(give_node_ports(entry.context, spec));
     std::string address(model::string_at(entry.after, ".spec.clusterIP"));
     if (address.empty() && entry.before != nullptr) address = model::string_at(*entry.before, ".spec.clusterIP");
-    if (address.empty()) address = TRY(entry.desk.services->address(entry.desk.dice));
+    if (address.empty()) address = TRY(entry.context.services->address(entry.context.ids));
     spec["clusterIP"] = address;
     if (!spec.contains("clusterIPs")) spec["clusterIPs"] = JsonArray{Json(address)};
     return {};
 }
 
-Status settle_job(Entry& entry) {
+Status admit_job(Admission& entry) {
     if (!is_kind(entry, "batch", "jobs") || entry.before != nullptr) return {};
     const Json* manual = base::find(entry.after, {"spec", "manualSelector"});
     if (manual != nullptr && manual->is_bool() && manual->as_bool()) return {};
@@ -154,7 +154,7 @@ Status settle_job(Entry& entry) {
     return {};
 }
 
-Status settle_claim(Entry& entry) {
+Status admit_claim(Admission& entry) {
     if (entry.before != nullptr || brings_status(entry)) return {};
     if (is_kind(entry, "", "persistentvolumeclaims") || is_kind(entry, "", "persistentvolumes")) {
         entry.after.as_object()["status"] = JsonObject{{"phase", "Pending"}};
@@ -162,14 +162,14 @@ Status settle_claim(Entry& entry) {
     return {};
 }
 
-Status settle_reservation(Entry& entry) {
+Status admit_reservation(Admission& entry) {
     if (!is_reservation(entry) || entry.before != nullptr) return {};
     if (model::string_at(entry.after, ".status.phase").empty())
         base::object_at(entry.after, {"status"})["phase"] = "Pending";
     return {};
 }
 
-Status check_rules(Entry& entry) {
+Status check_rules(Admission& entry) {
     if (entry.call.subresource == "status") return {};
     const model::Kind& kind = entry.call.stored();
     auto causes = model::validate(entry.after, kind);
@@ -179,7 +179,7 @@ Status check_rules(Entry& entry) {
 }
 
 // One that is broken keeps the room it holds, but nobody may break it: it is read as if it held none.
-Status check_reservation(Entry& entry) {
+Status check_reservation(Admission& entry) {
     if (!is_reservation(entry) || entry.call.subresource == "status") return {};
     TRY(check_held(entry));
     JsonObject wanted = entry.after.as_object();
@@ -195,7 +195,7 @@ Status check_reservation(Entry& entry) {
     return {};
 }
 
-Status check_node(Entry& entry) {
+Status check_node(Admission& entry) {
     if (!is_kind(entry, "", "nodes")) return {};
     TRY(check_sizes(entry));
     const auto key = model::kNodeReservation;

@@ -44,13 +44,13 @@ bool is_restricted_label(std::string_view key) {
     return std::find(kOwnLabels.begin(), kOwnLabels.end(), key) == kOwnLabels.end();
 }
 
-const Json& before_of(const Entry& entry) {
+const Json& before_of(const Admission& entry) {
     static const Json kNothing = JsonObject{};
     return entry.before != nullptr ? *entry.before : kNothing;
 }
 
 // The keys whose values differ.
-std::vector<std::string> changed(const Entry& entry, std::string_view path) {
+std::vector<std::string> changed(const Admission& entry, std::string_view path) {
     const auto& before = model::members_at(before_of(entry), path);
     const auto& after = model::members_at(entry.after, path);
     std::vector<std::string> out;
@@ -64,18 +64,18 @@ std::vector<std::string> changed(const Entry& entry, std::string_view path) {
     return out;
 }
 
-bool differs(const Entry& entry, std::string_view path) {
+bool differs(const Admission& entry, std::string_view path) {
     const Json* before = model::at_path(before_of(entry), path);
     const Json* after = model::at_path(entry.after, path);
     return before == nullptr || after == nullptr ? before != after : *before != *after;
 }
 
 // Also an empty list is none.
-bool differs_as_list(const Entry& entry, std::string_view path) {
+bool differs_as_list(const Admission& entry, std::string_view path) {
     return model::list_at(before_of(entry), path) != model::list_at(entry.after, path);
 }
 
-Status guard_own_node(Entry& entry) {
+Status guard_own_node(Admission& entry) {
     for (const auto& key : changed(entry, ".metadata.labels")) {
         if (is_restricted_label(key)) {
             return forbidden_entry(entry, fmt::format("a node may not set or change its label {}", key));
@@ -95,7 +95,7 @@ Status guard_own_node(Entry& entry) {
     return {};
 }
 
-Status guard_own_pod(Entry& entry) {
+Status guard_own_pod(Admission& entry) {
     if (!changed(entry, ".metadata.labels").empty()) {
         return forbidden_entry(entry, "a node may not change labels through the status of a pod");
     }
@@ -107,7 +107,7 @@ Status guard_own_pod(Entry& entry) {
 
 }  // namespace
 
-Status guard_node(Entry& entry) {
+Status guard_node(Admission& entry) {
     const Identity& who = entry.call.who;
     if (node_of(who).empty()) return {};
     const auto name = meta_text(entry.after, "name");

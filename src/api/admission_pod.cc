@@ -79,14 +79,14 @@ bool only_adds(const JsonArray& before, const JsonArray& after) {
 }
 
 // What runs no more does not run again.
-Status check_phase(const Entry& entry) {
+Status check_phase(const Admission& entry) {
     const auto before = model::string_at(*entry.before, ".status.phase");
     const auto after = model::string_at(entry.after, ".status.phase");
     if ((before != "Succeeded" && before != "Failed") || after == before) return {};
     return invalid_entry(entry, {forbidden_value("status.phase", fmt::format("the pod has {} and stays so", before))});
 }
 
-Status check_ephemeral(const Entry& entry) {
+Status check_ephemeral(const Admission& entry) {
     const auto others = [](const Json& pod) {
         JsonObject spec = pod.at("spec").as_object();
         spec.erase("ephemeralContainers");
@@ -96,7 +96,7 @@ Status check_ephemeral(const Entry& entry) {
     return invalid_entry(entry, {forbidden_value("spec", "only `spec.ephemeralContainers` may change here")});
 }
 
-Status check_pod_update(Entry& entry) {
+Status check_pod_update(Admission& entry) {
     if (entry.call.subresource == "status") return check_phase(entry);
     if (entry.call.subresource == "ephemeralcontainers") return check_ephemeral(entry);
     const Json& before = *entry.before;
@@ -132,7 +132,7 @@ Status check_pod_update(Entry& entry) {
 
 }  // namespace
 
-Status settle_pod(Entry& entry) {
+Status admit_pod(Admission& entry) {
     if (!is_kind(entry, "", "pods") || entry.before != nullptr) return {};
     JsonObject& spec = base::object_at(entry.after, {"spec"});
     if (model::string_at(entry.after, ".spec.serviceAccountName").empty()) spec["serviceAccountName"] = "default";
@@ -151,7 +151,7 @@ Status settle_pod(Entry& entry) {
     return {};
 }
 
-Status check_pod(Entry& entry) {
+Status check_pod(Admission& entry) {
     if (!is_kind(entry, "", "pods") || entry.before == nullptr) return {};
     return check_pod_update(entry);
 }

@@ -12,16 +12,16 @@ namespace {
 constexpr std::string_view kClasses = "scheduling.k8s.io/priorityclasses";
 constexpr int64_t kHighestUserValue = 1'000'000'000;
 
-Result<Json> find_class(Entry& entry, const std::string& name) {
-    const auto record = entry.desk.store.head({std::string(kClasses), "", name});
+Result<Json> find_class(Admission& entry, const std::string& name) {
+    const auto record = entry.context.store.head({std::string(kClasses), "", name});
     if (record == nullptr) return forbidden_entry(entry, fmt::format("no PriorityClass with name {} was found", name));
     return stored_object(*record);
 }
 
 // The class that is marked as the default, the lowest when several are; null when none is.
-Result<Json> default_class(Entry& entry) {
+Result<Json> default_class(Admission& entry) {
     Json found;
-    for (const auto& record : TRY(entry.desk.store.list({std::string(kClasses)})).records) {
+    for (const auto& record : TRY(entry.context.store.list({std::string(kClasses)})).records) {
         if (!base::mentions(*record->bytes, "\"globalDefault\":true")) continue;
         Json row = TRY(stored_object(*record));
         if (!model::bool_at(row, ".globalDefault")) continue;
@@ -35,7 +35,7 @@ std::string policy_of(const Json& of_class) {
     return std::string(policy.empty() ? "PreemptLowerPriority" : policy);
 }
 
-Status check_policy(const Entry& entry, std::string_view path, const Json& of_class) {
+Status check_policy(const Admission& entry, std::string_view path, const Json& of_class) {
     const auto given = model::string_at(entry.after, path);
     const auto computed = policy_of(of_class);
     if (given.empty() || given == computed) return {};
@@ -47,7 +47,7 @@ Status check_policy(const Entry& entry, std::string_view path, const Json& of_cl
 
 }  // namespace
 
-Status settle_priority(Entry& entry) {
+Status admit_priority(Admission& entry) {
     if (!is_kind(entry, "", "pods") || entry.before != nullptr) return {};
     JsonObject& spec = base::object_at(entry.after, {"spec"});
     const std::string name(model::string_at(entry.after, ".spec.priorityClassName"));
@@ -67,7 +67,7 @@ Status settle_priority(Entry& entry) {
     return {};
 }
 
-Status settle_template_priority(Entry& entry) {
+Status admit_template_priority(Admission& entry) {
     if (!is_reservation(entry) || !entry.call.subresource.empty()) return {};
     constexpr std::string_view kName = ".spec.template.spec.priorityClassName";
     const std::string name(model::string_at(entry.after, kName));
@@ -90,7 +90,7 @@ Status settle_template_priority(Entry& entry) {
     return {};
 }
 
-Status check_priority_class(Entry& entry) {
+Status check_priority_class(Admission& entry) {
     if (!is_kind(entry, "scheduling.k8s.io", "priorityclasses") || entry.before != nullptr) return {};
     const std::string_view name = meta_text(entry.after, "name");
     const int64_t value = model::int_at(entry.after, ".value");

@@ -35,7 +35,7 @@ public:
 private:
     struct List {
         std::shared_ptr<const model::Kinds> table;  // keeps the kind
-        Look look;
+        RenderContext look;
         ListMeta meta;
         std::vector<std::weak_ptr<const store::Record>> records;
         size_t next = 0;

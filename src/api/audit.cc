@@ -133,22 +133,22 @@ std::string uri_of(const Call& call) {
 
 }  // namespace
 
-Done audited(Desk& desk, Call& call, Done done) {
-    if (!desk.audit) return done;
+Done audited(ApiContext& context, Call& call, Done done) {
+    if (!context.audit) return done;
     auto event = std::make_shared<AuditEvent>();
     describe(call, *event);
-    event->id = desk.dice.uid();
-    event->received = desk.clock.wall();
+    event->id = context.ids.uid();
+    event->received = context.clock.wall();
     event->uri = uri_of(call);
     event->agent = "berth (in process)";
     call.trail = std::make_shared<AuditTrail>();
-    return [&desk, event, trail = call.trail, done = std::move(done)](Result<Outcome> result) {
+    return [&context, event, trail = call.trail, done = std::move(done)](Result<Served> result) {
         event->code = result ? result->code : base::http_code(result.error().reason);
         if (is_audited(event->verb, event->code)) {
-            event->completed = desk.clock.wall();
+            event->completed = context.clock.wall();
             event->revisions = trail->text();
             if (result && result->record != nullptr && event->name.empty()) event->name = result->record->key.name;
-            desk.audit(std::move(*event));
+            context.audit(std::move(*event));
         }
         done(std::move(result));
     };

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "api/call.h"
-#include "api/desk.h"
+#include "api/context.h"
 
 namespace berth::api {
 
@@ -46,7 +46,7 @@ void describe(const Call& call, AuditEvent& event);
 bool is_audited(std::string_view verb, int code);
 
 // The call of a component in this process: what comes of it is told before `done` is.
-Done audited(Desk& desk, Call& call, Done done);
+Done audited(ApiContext& context, Call& call, Done done);
 
 // One line: an Event of audit.k8s.io/v1 at the level Metadata, when the answer is complete.
 std::string audit_line(const AuditEvent& event);

@@ -18,7 +18,7 @@ constexpr std::string_view kMaps = "/api/v1/namespaces/default/configmaps";
 
 struct AuditedFront : TestFront {
     AuditedFront() {
-        desk.audit = [this](AuditEvent&& event) {
+        context.audit = [this](AuditEvent&& event) {
             auto line = base::parse_json(audit_line(event));
             EXPECT_TRUE(line.ok()) << audit_line(event);
             if (line) lines.push_back(std::move(*line));
@@ -104,16 +104,16 @@ TEST(Audit, TellsTheRevisionsOfManyDeletes) {
 
 TEST(Audit, TellsOfComponentsInTheProcess) {
     AuditedFront t;
-    t.front.call(make_call(t.desk, controller_identity("job"), Verb::Create, {"", "v1", "configmaps"}, "default", "",
+    t.front.call(make_call(t.context, controller_identity("job"), Verb::Create, {"", "v1", "configmaps"}, "default", "",
                            {R"({"metadata":{"name":"m"}})", ""}),
-                 [](const Result<Outcome>& made) { EXPECT_TRUE(made.ok()); });
+                 [](const Result<Served>& made) { EXPECT_TRUE(made.ok()); });
     ASSERT_EQ(t.lines.size(), 1U);
     EXPECT_EQ(t.last({"user", "username"}), "system:controller:job");
     EXPECT_EQ(t.last({"objectRef", "name"}), "m");
     EXPECT_EQ(t.last({"annotations", "berth.dev/revisions"}), std::to_string(t.store->revision()));
     t.front.call(
-        make_call(t.desk, scheduler_identity(), Verb::Create, {"", "v1", "secrets"}, "default", "", {"{}", ""}),
-        [](const Result<Outcome>& made) { EXPECT_FALSE(made.ok()); });
+        make_call(t.context, scheduler_identity(), Verb::Create, {"", "v1", "secrets"}, "default", "", {"{}", ""}),
+        [](const Result<Served>& made) { EXPECT_FALSE(made.ok()); });
     EXPECT_EQ(t.last_code(), 403);
 }
 
@@ -122,7 +122,7 @@ TEST(Audit, EventsThatEndAreToldToo) {
     t.ask("POST", "/api/v1/namespaces/default/events",
           R"({"metadata":{"name":"e"},"involvedObject":{"kind":"Pod","namespace":"default","name":"p"}})");
     t.clock.advance(std::chrono::hours(2));
-    expire_events(t.desk);
+    expire_events(t.context);
     ASSERT_EQ(t.lines.size(), 2U);
     EXPECT_EQ(t.last({"user", "username"}), "system:apiserver");
     EXPECT_EQ(t.last({"verb"}), "delete");

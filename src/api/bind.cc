@@ -108,20 +108,20 @@ void set_scheduled(Json& pod, const std::string& now) {
 
 // With its owner an allocateOnce reservation has done its work: it ends in the same transaction, so that nobody can use
 // it a second time, whatever happens next. Whether the pod may draw from it is the guard's to say.
-Status end_reservations(Desk& desk, const Binding& binding, const store::Record& pod, store::Txn& txn) {
-    std::vector<model::Labels::Entry> entries;
+Status end_reservations(ApiContext& context, const Binding& binding, const store::Record& pod, store::Txn& txn) {
+    std::vector<model::Labels::Admission> entries;
     for (const auto& [key, value] : binding.annotations) {
         if (value.is_string()) entries.emplace_back(key, value.as_string());
     }
     const auto links = model::read_links(model::Labels(std::move(entries)));
     if (!links || links->empty()) return {};
     for (const auto& [name, uid] : links->named()) {
-        const auto head = desk.store.head({std::string(kReservations), "", name});
+        const auto head = context.store.head({std::string(kReservations), "", name});
         if (head == nullptr || head->uid != uid) continue;
         base::JsonParser parser;
         const auto reservation = model::read_reservation(TRY(parser.parse(*head->bytes)));
         if (!reservation || !reservation->allocate_once || !model::holds_room(*reservation)) continue;
-        model::ReservationStatus status = model::ended_by_bind(*reservation, desk.clock.wall());
+        model::ReservationStatus status = model::ended_by_bind(*reservation, context.clock.wall());
         status.current_owners = {{pod.key.ns, pod.key.name, pod.uid}};
         Json object = TRY(stored_object(*head));
         object.as_object()["status"] = model::status_document(status);
@@ -141,14 +141,14 @@ bool can_stay_unread(std::string_view spec) {
            !base::mentions(spec, "\"nodeName\"") && !base::mentions(spec, "\"schedulingGates\"");
 }
 
-Result<Draft> compose_binding(Desk& desk, const Binding& binding, const store::RecordPtr& head) {
+Result<Draft> compose_binding(ApiContext& context, const Binding& binding, const store::RecordPtr& head) {
     if (head == nullptr) return not_found_error("pods", binding.pod);
     PartlyRead read = TRY(stored_ends(*head));
     const bool unread = can_stay_unread(read.unread);
     Json pod = unread ? std::move(read.object) : TRY(stored_object(*head));
     if (auto free = check_unbound(binding, pod, *head); !free) return free.error();
     const store::Key node{"nodes", "", binding.node};
-    if (desk.store.head(node) == nullptr) {
+    if (context.store.head(node) == nullptr) {
         return cannot_bind(binding.pod, fmt::format("there is no node \"{}\"", binding.node));
     }
     std::string spec;
@@ -163,7 +163,7 @@ Result<Draft> compose_binding(Desk& desk, const Binding& binding, const store::R
         JsonObject& annotations = base::object_at(pod, {"metadata", "annotations"});
         for (const auto& [key, value] : binding.annotations) annotations[key] = value;
     }
-    set_scheduled(pod, desk.now_text());
+    set_scheduled(pod, context.now_text());
     // It was not bound, so it is another object now: there is nothing to compare.
     Draft out;
     out.code = 201;
@@ -176,13 +176,13 @@ Result<Draft> compose_binding(Desk& desk, const Binding& binding, const store::R
     store::Write& exists = out.txn.writes[1];
     exists.op = store::Op::Check;
     exists.key = node;
-    TRY(end_reservations(desk, binding, *head, out.txn));
+    TRY(end_reservations(context, binding, *head, out.txn));
     return out;
 }
 
 }  // namespace
 
-void bind_pod(Desk& desk, CallPtr call, Done done) {
+void bind_pod(ApiContext& context, CallPtr call, Done done) {
     auto binding = read_binding(*call);
     if (!binding) return done(std::move(binding).error());
     if (auto links = check_links(*call, *binding); !links) return done(std::move(links).error());
@@ -191,11 +191,11 @@ void bind_pod(Desk& desk, CallPtr call, Done done) {
     pod->subresource = "binding";
     pod->name = binding->pod;
     write(
-        desk, pod,
-        [&desk, binding = std::move(*binding)](const store::RecordPtr& head) {
-            return compose_binding(desk, binding, head);
+        context, pod,
+        [&context, binding = std::move(*binding)](const store::RecordPtr& head) {
+            return compose_binding(context, binding, head);
         },
-        [done = std::move(done)](Result<Outcome> result) {
+        [done = std::move(done)](Result<Served> result) {
             if (result) {
                 result->text =
                     "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Success\",\"code\":201}\n";

@@ -62,8 +62,8 @@ Identity own_identity() {
     return {"system:apiserver", {std::string(kMasters)}};
 }
 
-Call create_call(const Desk& desk, const First& first) {
-    return make_call(desk, own_identity(), Verb::Create, {first.group, first.version, first.plural}, first.ns, "",
+Call create_call(const ApiContext& context, const First& first) {
+    return make_call(context, own_identity(), Verb::Create, {first.group, first.version, first.plural}, first.ns, "",
                      {base::to_text(first.object), ""});
 }
 
@@ -87,26 +87,26 @@ bool unseen_since(base::Time then, const store::Record& record) {
 }
 
 // What another changed in between is left to the next round.
-void expire(Desk& desk, const store::Record& record) {
-    Call call = make_call(desk, own_identity(), Verb::Delete, {"", "v1", "events"}, record.key.ns, record.key.name);
+void expire(ApiContext& context, const store::Record& record) {
+    Call call = make_call(context, own_identity(), Verb::Delete, {"", "v1", "events"}, record.key.ns, record.key.name);
     call.options.if_version = std::to_string(record.revision);
-    Done done = audited(desk, call, [](const Result<Outcome>&) {});
-    perform(desk, std::make_shared<const Call>(std::move(call)), std::move(done));
+    Done done = audited(context, call, [](const Result<Served>&) {});
+    perform(context, std::make_shared<const Call>(std::move(call)), std::move(done));
 }
 
 }  // namespace
 
-Status make_first_objects(Desk& desk, const BootstrapFacts& facts) {
-    std::vector<std::future<Result<Outcome>>> answers;
+Status make_first_objects(ApiContext& context, const BootstrapFacts& facts) {
+    std::vector<std::future<Result<Served>>> answers;
     for (const auto& first : first_objects(facts)) {
         const store::Key key{store_kind(first.group, first.plural), first.ns,
                              std::string(base::find_string(first.object, {"metadata", "name"}))};
-        if (desk.store.head(key) != nullptr) continue;
-        auto promise = std::make_shared<std::promise<Result<Outcome>>>();
+        if (context.store.head(key) != nullptr) continue;
+        auto promise = std::make_shared<std::promise<Result<Served>>>();
         answers.push_back(promise->get_future());
-        Call call = create_call(desk, first);
-        Done done = audited(desk, call, [promise](Result<Outcome> result) { promise->set_value(std::move(result)); });
-        perform(desk, std::make_shared<const Call>(std::move(call)), std::move(done));
+        Call call = create_call(context, first);
+        Done done = audited(context, call, [promise](Result<Served> result) { promise->set_value(std::move(result)); });
+        perform(context, std::make_shared<const Call>(std::move(call)), std::move(done));
     }
     for (auto& answer : answers) {
         auto result = answer.get();
@@ -115,16 +115,16 @@ Status make_first_objects(Desk& desk, const BootstrapFacts& facts) {
     return {};
 }
 
-void expire_events(Desk& desk) {
-    auto page = desk.store.list({"events"});
+void expire_events(ApiContext& context) {
+    auto page = context.store.list({"events"});
     if (!page) return;
-    const auto before = desk.clock.wall() + -kEventLife;
+    const auto before = context.clock.wall() + -kEventLife;
     auto& events = page->records;
     std::sort(events.begin(), events.end(), [](const auto& a, const auto& b) { return a->revision < b->revision; });
     const size_t too_many = events.size() - std::min(events.size(), kMostEvents);
     for (size_t i = 0; i < events.size(); ++i) {
         if (i >= too_many && !unseen_since(before, *events[i])) continue;
-        expire(desk, *events[i]);
+        expire(context, *events[i]);
     }
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "api/desk.h"
+#include "api/context.h"
 
 namespace berth::api {
 
@@ -11,10 +11,10 @@ struct BootstrapFacts {
 
 // The objects that every cluster has, made where they are missing: namespaces, priority classes, the Service of the
 // API server. Waits until they are durable.
-Status make_first_objects(Desk& desk, const BootstrapFacts& facts);
+Status make_first_objects(ApiContext& context, const BootstrapFacts& facts);
 
 // Events live for an hour after they were last seen, and only so many of them: the ones written longest ago go first.
 inline constexpr size_t kMostEvents = 20'000;
-void expire_events(Desk& desk);
+void expire_events(ApiContext& context);
 
 }  // namespace berth::api

@@ -80,14 +80,14 @@ struct Call {
 
 // What came of it. A read or write has a record; a delete that is done has none and is a success; other answers (Scale,
 // reviews) are a text.
-struct Outcome {
+struct Served {
     int code = 200;
     store::RecordPtr record = {};
     std::string text = {};
     std::vector<std::string> warnings = {};
 };
 
-using Done = std::function<void(Result<Outcome>)>;
+using Done = std::function<void(Result<Served>)>;
 
 // "pods" or "group/plural": the store's name of a kind.
 std::string store_kind(std::string_view group, std::string_view plural);

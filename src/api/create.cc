@@ -18,20 +18,20 @@ bool keeps_status(const Call& call) {
 }
 
 // Makes of what was sent the object that is stored.
-Status settle_new(Desk& desk, const Call& call, Decoded& sent) {
+Status settle_new(ApiContext& context, const Call& call, Decoded& sent) {
     Json& object = sent.object;
     TRY(match_url(call, object));
-    TRY(stamp_new(desk, call, object));
-    TRY(check_namespace(desk, call, meta_text(object, "name")));
+    TRY(stamp_new(context, call, object));
+    TRY(check_namespace(context, call, meta_text(object, "name")));
     if (call.kind->has_status() && !keeps_status(call)) object.as_object().erase("status");
-    Entry entry{desk, call, nullptr, object, sent.warnings};
+    Admission entry{context, call, nullptr, object, sent.warnings};
     return admit(entry);
 }
 
-Result<Draft> compose_new(Desk& desk, const Call& call, const std::optional<base::Cause>& refused) {
+Result<Draft> compose_new(ApiContext& context, const Call& call, const std::optional<base::Cause>& refused) {
     Decoded sent = TRY(decode_object(call, *call.kind));
-    TRY(settle_new(desk, call, sent));
-    if (refused) refuse_on_node(sent.object, *refused, desk.now_text());
+    TRY(settle_new(context, call, sent));
+    if (refused) refuse_on_node(sent.object, *refused, context.now_text());
     Draft out;
     out.code = 201;
     out.warnings = std::move(sent.warnings);
@@ -51,23 +51,24 @@ Result<Draft> compose_new(Desk& desk, const Call& call, const std::optional<base
         home.key = {"namespaces", "", call.ns};
         out.txn.writes.push_back(std::move(home));
     }
-    if (refused) out.txn.writes.push_back(event_of_refusal(desk, sent.object, *refused));
+    if (refused) out.txn.writes.push_back(event_of_refusal(context, sent.object, *refused));
     return out;
 }
 
-void create(Desk& desk, const CallPtr& call, const std::optional<base::Cause>& refused, Done done) {
+void create(ApiContext& context, const CallPtr& call, const std::optional<base::Cause>& refused, Done done) {
     write(
-        desk, call, [&desk, call, refused](const store::RecordPtr&) { return compose_new(desk, *call, refused); },
+        context, call,
+        [&context, call, refused](const store::RecordPtr&) { return compose_new(context, *call, refused); },
         std::move(done));
 }
 
 }  // namespace
 
-void create_object(Desk& desk, CallPtr call, Done done) {
-    create(desk, call, {}, [&desk, call, done = std::move(done)](Result<Outcome> result) {
+void create_object(ApiContext& context, CallPtr call, Done done) {
+    create(context, call, {}, [&context, call, done = std::move(done)](Result<Served> result) {
         const auto refused = result ? std::nullopt : refusal_of_node(*call, result.error());
         if (!refused) return done(std::move(result));
-        create(desk, call, refused, done);
+        create(context, call, refused, done);
     });
 }
 

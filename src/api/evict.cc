@@ -23,7 +23,7 @@ Error over_budget(std::string message, int retry_s) {
 
 LabelSelector read_selector(const Json& selector) {
     LabelSelector out;
-    std::vector<Labels::Entry> entries;
+    std::vector<Labels::Admission> entries;
     for (const auto& [key, value] : model::members_at(selector, ".matchLabels")) {
         if (value.is_string()) entries.emplace_back(key, value.as_string());
     }
@@ -48,12 +48,12 @@ bool guards(const Json& budget, const Labels& labels) {
 }
 
 // The budgets at the head that speak of the pod.
-Result<std::vector<store::RecordPtr>> budgets_of(Desk& desk, const Call& call, const store::Record& pod) {
+Result<std::vector<store::RecordPtr>> budgets_of(ApiContext& context, const Call& call, const store::Record& pod) {
     const Labels labels = facets_of(*call.kind, pod).labels;
-    const auto page = TRY(desk.store.list({std::string(kBudgets), call.ns}));
+    const auto page = TRY(context.store.list({std::string(kBudgets), call.ns}));
     std::vector<store::RecordPtr> out;
     for (const auto& listed : page.records) {
-        auto record = desk.store.head(listed->key);
+        auto record = context.store.head(listed->key);
         if (record != nullptr && guards(TRY(stored_object(*record)), labels)) out.push_back(std::move(record));
     }
     return out;
@@ -80,7 +80,7 @@ bool unhealthy_may_go(const Json& pod, const Json& budget) {
 }
 
 // One disruption less, and the pod noted as disrupted, or why not.
-Result<store::Write> spend(Desk& desk, const store::RecordPtr& record, const std::string& pod) {
+Result<store::Write> spend(ApiContext& context, const store::RecordPtr& record, const std::string& pod) {
     Json budget = TRY(stored_object(*record));
     const auto name = record->key.name;
     if (model::int_at(budget, ".status.observedGeneration") < model::int_at(budget, ".metadata.generation")) {
@@ -97,7 +97,7 @@ Result<store::Write> spend(Desk& desk, const store::RecordPtr& record, const std
     if (disrupted.size() > kMaxDisrupted) {
         return over_budget(fmt::format("The disruption budget {} has too many evictions under way.", name), 10);
     }
-    disrupted[pod] = desk.now_text();
+    disrupted[pod] = context.now_text();
     base::object_at(budget, {"status"})["disruptionsAllowed"] = left - 1;
     store::Write out;
     out.op = store::Op::Update;
@@ -107,19 +107,19 @@ Result<store::Write> spend(Desk& desk, const store::RecordPtr& record, const std
     return out;
 }
 
-Result<Draft> compose_eviction(Desk& desk, const Call& call, const store::RecordPtr& head) {
-    Draft out = TRY(draft_delete(desk, call, head));
+Result<Draft> compose_eviction(ApiContext& context, const Call& call, const store::RecordPtr& head) {
+    Draft out = TRY(draft_delete(context, call, head));
     out.code = 201;
     const Json pod = TRY(stored_object(*head));
     if (goes_freely(pod)) return out;
-    const auto budgets = TRY(budgets_of(desk, call, *head));
+    const auto budgets = TRY(budgets_of(context, call, *head));
     if (budgets.empty()) return out;
     if (budgets.size() > 1) {
         return base::internal(
             "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.");
     }
     if (unhealthy_may_go(pod, TRY(stored_object(*budgets[0])))) return out;
-    out.txn.writes.push_back(TRY(spend(desk, budgets[0], call.name)));
+    out.txn.writes.push_back(TRY(spend(context, budgets[0], call.name)));
     return out;
 }
 
@@ -138,13 +138,13 @@ Status read_eviction(Call& call) {
 
 }  // namespace
 
-void evict_pod(Desk& desk, CallPtr call, Done done) {
+void evict_pod(ApiContext& context, CallPtr call, Done done) {
     auto eviction = std::make_shared<Call>(*call);
     if (auto read = read_eviction(*eviction); !read) return done(read.error());
     write(
-        desk, eviction,
-        [&desk, eviction](const store::RecordPtr& head) { return compose_eviction(desk, *eviction, head); },
-        [done = std::move(done)](Result<Outcome> result) {
+        context, eviction,
+        [&context, eviction](const store::RecordPtr& head) { return compose_eviction(context, *eviction, head); },
+        [done = std::move(done)](Result<Served> result) {
             if (result)
                 result->text =
                     "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Success\",\"code\":201}\n";

@@ -10,7 +10,7 @@ namespace berth::api {
 using SteadyTime = std::chrono::steady_clock::time_point;
 
 // One client connection, seen from outside. answer() and answer_stream() may come from any thread; the rest belongs to
-// the lane's thread. They take over the caller's reference, so that the last one is dropped on the lane's thread.
+// the thread's thread. They take over the caller's reference, so that the last one is dropped on the thread's thread.
 class Exchange : public std::enable_shared_from_this<Exchange> {
 public:
     virtual ~Exchange() = default;

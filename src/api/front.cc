@@ -16,7 +16,7 @@
 namespace berth::api {
 
 // A request on its way through the house.
-struct Front::Visit {
+struct Front::RequestContext {
     Front& front;
     Request request;
     Responder responder;
@@ -31,34 +31,34 @@ struct Front::Visit {
 
     // For the audit log: what it is about, and where its revisions are noted.
     void note(Call& call) {
-        if (!front.desk_.audit) return;
+        if (!front.context_.audit) return;
         describe(call, event);
         call.trail = trail = std::make_shared<AuditTrail>();
     }
     void tell(int code);
     void finish(Response response) {
         response.headers.emplace_back("Audit-Id", audit_id);
-        front.metrics_.count_request(verb, resource, response.status, front.desk_.clock.now() - since);
-        if (front.desk_.audit && is_audited(verb, response.status)) tell(response.status);
+        front.metrics_.count_request(verb, resource, response.status, front.context_.clock.now() - since);
+        if (front.context_.audit && is_audited(verb, response.status)) tell(response.status);
         responder.respond(std::move(response));
     }
     void stream(Response head, std::unique_ptr<Source> source) {
         head.headers.emplace_back("Audit-Id", audit_id);
-        front.metrics_.count_request(verb, resource, head.status, front.desk_.clock.now() - since);
+        front.metrics_.count_request(verb, resource, head.status, front.context_.clock.now() - since);
         responder.stream(std::move(head), std::move(source));
     }
     void finish_read(const std::string& user, std::unique_ptr<AnswerSource> answer);
     void refuse(const Error& error, const Subject& subject = {}) { finish(error_response(error, subject)); }
 };
 
-void Front::Visit::tell(int code) {
+void Front::RequestContext::tell(int code) {
     if (event.verb.empty()) {
         event.verb = verb;
         event.who = std::move(who);
     }
     event.id = audit_id;
     event.code = code;
-    event.received = front.desk_.clock.wall() + (since - front.desk_.clock.now());
+    event.received = front.context_.clock.wall() + (since - front.context_.clock.now());
     if (trail) event.revisions = trail->text();
     front.tell(request, std::move(event));
 }
@@ -66,14 +66,14 @@ void Front::Visit::tell(int code) {
 // Who showed something wrong is nobody.
 void Front::tell(const Request& request, AuditEvent event) const {
     if (event.who.user.empty()) event.who = anonymous();
-    event.completed = desk_.clock.wall();
+    event.completed = context_.clock.wall();
     event.address = request.address;
     event.agent = request.header("user-agent");
     event.uri = request.path;
     for (const auto& [name, value] : request.query) {
         event.uri += fmt::format("{}{}={}", &name == &request.query.front().first ? '?' : '&', name, value);
     }
-    desk_.audit(std::move(event));
+    context_.audit(std::move(event));
 }
 
 namespace {
@@ -138,13 +138,13 @@ Status read_options_body(Call& call) {
     return read_delete_options(TRY(decode_document(call, call.body)), call.options);
 }
 
-Response response_of(Desk& desk, const Call& call, const Form& form, Outcome outcome) {
+Response response_of(ApiContext& context, const Call& call, const Form& form, Served outcome) {
     Response out;
     out.status = outcome.code;
     if (!outcome.text.empty()) {
         out.body = std::move(outcome.text);
     } else {
-        render_object({*call.kind, form, desk.clock.wall()}, *outcome.record, out.body);
+        render_object({*call.kind, form, context.clock.wall()}, *outcome.record, out.body);
         out.body += '\n';
     }
     if (call.subresource == "log") out.content_type = "text/plain";
@@ -155,7 +155,7 @@ Response response_of(Desk& desk, const Call& call, const Form& form, Outcome out
 }  // namespace
 
 // What is small is answered at once; the rest has a place until it is sent.
-void Front::Visit::finish_read(const std::string& user, std::unique_ptr<AnswerSource> answer) {
+void Front::RequestContext::finish_read(const std::string& user, std::unique_ptr<AnswerSource> answer) {
     Response out;
     if (answer->whole(out.body)) return finish(std::move(out));
     auto room = front.reads_.enter(user, answer->holds());
@@ -164,7 +164,8 @@ void Front::Visit::finish_read(const std::string& user, std::unique_ptr<AnswerSo
     stream(std::move(out), std::move(answer));
 }
 
-Front::Front(Desk& desk, Authenticator authenticator) : desk_(desk), authenticator_(std::move(authenticator)) {}
+Front::Front(ApiContext& context, Authenticator authenticator)
+    : context_(context), authenticator_(std::move(authenticator)) {}
 
 Status Front::identify(const Request& request, Identity& who) const {
     auto shown = authenticator_.identify(request);
@@ -180,16 +181,16 @@ Screening Front::screen(const Request& head) {
     const bool known = named && !who.in(kUnauthenticated);
     if (known || (named && !announces_body(head))) return {known};
     Response refusal = error_response(named ? unauthorized() : named.error());
-    AuditEvent event{desk_.dice.uid(), desk_.clock.wall(), {}, std::move(who), std::string(path_verb(head))};
+    AuditEvent event{context_.ids.uid(), context_.clock.wall(), {}, std::move(who), std::string(path_verb(head))};
     event.code = refusal.status;
     refusal.headers.emplace_back("Audit-Id", event.id);
     metrics_.count_request(event.verb, {}, refusal.status, {});
-    if (desk_.audit && is_audited(event.verb, event.code)) tell(head, std::move(event));
+    if (context_.audit && is_audited(event.verb, event.code)) tell(head, std::move(event));
     return {false, std::move(refusal)};
 }
 
 void Front::handle(Request request, Responder responder) {
-    Visit visit{*this, std::move(request), std::move(responder), {}, desk_.dice.uid(), desk_.clock.now()};
+    RequestContext visit{*this, std::move(request), std::move(responder), {}, context_.ids.uid(), context_.clock.now()};
     visit.verb = path_verb(visit.request);
     if (const auto named = identify(visit.request, visit.who); !named) return visit.refuse(named.error());
     auto route = parse_route(visit.request.path);
@@ -198,7 +199,7 @@ void Front::handle(Request request, Responder responder) {
 }
 
 // Paths that are no resources.
-void Front::serve_plain(Visit& visit) {
+void Front::serve_plain(RequestContext& visit) {
     const std::string& path = visit.request.path;
     const Attributes what{visit.verb, {}, {}, {}, {}, {}, path};
     if (!allowed(visit.who, what)) {
@@ -209,7 +210,7 @@ void Front::serve_plain(Visit& visit) {
                                      : error_response({Reason::MethodNotAllowed, "only GET is served here"}));
 }
 
-Response Front::plain_path(const Visit& visit) {
+Response Front::plain_path(const RequestContext& visit) {
     const std::string& path = visit.request.path;
     if (is_health_path(path)) {
         return health(visit.request);
@@ -219,7 +220,7 @@ Response Front::plain_path(const Visit& visit) {
         out.content_type = "text/plain; version=0.0.4; charset=utf-8";
         return out;
     }
-    if (auto document = documents_.serve(desk_.kinds(), visit.request)) return std::move(*document);
+    if (auto document = documents_.serve(context_.kinds(), visit.request)) return std::move(*document);
     return text_response(404, "404 page not found\n");
 }
 
@@ -229,7 +230,7 @@ Response Front::health(const Request& request) const {
         bool ok;
     };
     const bool ready_path = request.path.starts_with("/readyz");
-    std::vector<Check> checks{{"ping", true}, {"log", true}, {"store", !desk_.store.failure()}};
+    std::vector<Check> checks{{"ping", true}, {"log", true}, {"store", !context_.store.failure()}};
     if (ready_path) checks.push_back({"bootstrap", ready_.load()});
     const auto slash = request.path.find('/', 1);
     const std::string only = slash == std::string::npos ? "" : request.path.substr(slash + 1);
@@ -248,10 +249,10 @@ Response Front::health(const Request& request) const {
     return text_response(200, fmt::format("{}{} check passed\n", verbose, name));
 }
 
-void Front::serve_resource(Visit visit, Route route) {
+void Front::serve_resource(RequestContext visit, Route route) {
     if (visit.who.in(kUnauthenticated)) return visit.refuse(unauthorized());
     Call call;
-    call.table = desk_.kinds();
+    call.table = context_.kinds();
     call.kind = call.table->find(route.group, route.version, route.plural);
     if (call.kind == nullptr || (!route.ns.empty() && !call.kind->namespaced)) {
         return visit.finish(text_response(404, "404 page not found\n"));
@@ -275,14 +276,14 @@ void Front::serve_resource(Visit visit, Route route) {
     call.options = std::move(*options);
     call.body.content_type = std::string(visit.request.header("content-type"));
     call.body.bytes = std::move(visit.request.body);
-    if (!allowed(call.who, attributes_of(call), desk_.store)) {
+    if (!allowed(call.who, attributes_of(call), context_.store)) {
         visit.note(call);
         return visit.refuse(forbidden(refusal(call.who, attributes_of(call))), call.subject());
     }
     serve_kind(std::move(visit), std::move(call));
 }
 
-void Front::serve_kind(Visit visit, Call call) {
+void Front::serve_kind(RequestContext visit, Call call) {
     if (is_audited(visit.verb, 200)) visit.note(call);
     if (auto has = check_verb(call); !has) return visit.refuse(has.error());
     auto form = negotiate(visit.request.header("accept"));
@@ -294,16 +295,16 @@ void Front::serve_kind(Visit visit, Call call) {
             form->include = Form::Include::None;
     }
     if (is_usage(call)) {
-        auto answer = answer_usage(desk_, call);
+        auto answer = answer_usage(context_, call);
         return answer ? visit.finish(std::move(*answer)) : visit.refuse(answer.error(), call.subject());
     }
     if (call.verb == Verb::List || (call.verb == Verb::Get && call.subresource.empty())) {
-        auto answer = call.verb == Verb::List ? read_list(desk_, call, *form) : read_one(desk_, call, *form);
+        auto answer = call.verb == Verb::List ? read_list(context_, call, *form) : read_one(context_, call, *form);
         return answer ? visit.finish_read(call.who.user, std::move(*answer))
                       : visit.refuse(answer.error(), subject_of(call, answer.error()));
     }
     if (call.verb == Verb::Watch) {
-        auto source = open_watch(desk_, watches_, call, *form);
+        auto source = open_watch(context_, watches_, call, *form);
         if (!source) return visit.refuse(source.error(), subject_of(call, source.error()));
         return visit.stream({}, std::move(*source));
     }
@@ -315,21 +316,21 @@ void Front::serve_kind(Visit visit, Call call) {
         if (!place) return visit.refuse(too_many("writes are waiting"), call.subject());
         visit.place = std::move(*place);
     }
-    auto shared = std::make_shared<Visit>(std::move(visit));
+    auto shared = std::make_shared<RequestContext>(std::move(visit));
     auto pointer = std::make_shared<const Call>(std::move(call));
-    perform(desk_, pointer, [shared, pointer, this, form = *form](Result<Outcome> result) {
+    perform(context_, pointer, [shared, pointer, this, form = *form](Result<Served> result) {
         if (!result) return shared->refuse(result.error(), subject_of(*pointer, result.error()));
         if (shared->event.name.empty() && result->record) shared->event.name = result->record->key.name;
-        shared->finish(response_of(desk_, *pointer, form, std::move(*result)));
+        shared->finish(response_of(context_, *pointer, form, std::move(*result)));
     });
 }
 
 void Front::call(Call call, Done done) {
-    if (is_audited(name_of(call.verb), 200)) done = audited(desk_, call, std::move(done));
+    if (is_audited(name_of(call.verb), 200)) done = audited(context_, call, std::move(done));
     if (auto has = check_verb(call); !has) return done(has.error());
-    if (!allowed(call.who, attributes_of(call), desk_.store))
+    if (!allowed(call.who, attributes_of(call), context_.store))
         return done(forbidden(refusal(call.who, attributes_of(call))));
-    perform(desk_, std::make_shared<const Call>(std::move(call)), std::move(done));
+    perform(context_, std::make_shared<const Call>(std::move(call)), std::move(done));
 }
 
 }  // namespace berth::api

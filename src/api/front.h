@@ -5,7 +5,7 @@
 
 #include "api/authn.h"
 #include "api/call.h"
-#include "api/desk.h"
+#include "api/context.h"
 #include "api/documents.h"
 #include "api/http.h"
 #include "api/in_flight.h"
@@ -21,7 +21,7 @@ inline constexpr size_t kMostAnswerBytes = 128u << 20;  // of large reads under 
 // The front door: who is it, what do they want, are they allowed to, and then the verb.
 class Front {
 public:
-    Front(Desk& desk, Authenticator authenticator);
+    Front(ApiContext& context, Authenticator authenticator);
 
     // A request over HTTP.
     void handle(Request request, Responder responder);
@@ -44,17 +44,17 @@ public:
     size_t answer_bytes() const { return reads_.taken(); }
 
 private:
-    struct Visit;
+    struct RequestContext;
     // The identity behind the credentials, or the one it asks to act as; who may not act so stays himself.
     Status identify(const Request& request, Identity& who) const;
     void tell(const Request& request, AuditEvent event) const;
-    Response plain_path(const Visit& visit);
-    void serve_plain(Visit& visit);
-    void serve_resource(Visit visit, Route route);
-    void serve_kind(Visit visit, Call call);
+    Response plain_path(const RequestContext& visit);
+    void serve_plain(RequestContext& visit);
+    void serve_resource(RequestContext visit, Route route);
+    void serve_kind(RequestContext visit, Call call);
     Response health(const Request& request) const;
 
-    Desk& desk_;
+    ApiContext& context_;
     Authenticator authenticator_;
     WatchRoom watches_;
     Metrics metrics_;

@@ -555,7 +555,7 @@ TEST(Front, EventsHaveTwoViewsAndAnHour) {
                   .size(),
               1U);
     t.clock.advance(std::chrono::hours(2));
-    expire_events(t.desk);
+    expire_events(t.context);
     EXPECT_EQ(t.ask("GET", "/api/v1/namespaces/default/events/e").code, 404);
 }
 
@@ -565,12 +565,12 @@ TEST(Front, OfTooManyEventsTheOldestGo) {
         std::make_shared<const std::string>(R"({"metadata":{"creationTimestamp":"2026-11-15T22:00:00Z"}})");
     const auto key = [](size_t number) { return store::Key{"events", "default", fmt::format("e{}", number)}; };
     for (size_t i = 0; i < kMostEvents + 30; ++i) {
-        ASSERT_TRUE(t.desk.store.commit({{{.op = store::Op::Create, .key = key(i), .bytes = bytes, .uid = "u"}}}));
+        ASSERT_TRUE(t.context.store.commit({{{.op = store::Op::Create, .key = key(i), .bytes = bytes, .uid = "u"}}}));
     }
-    expire_events(t.desk);
-    EXPECT_EQ(t.desk.store.count("events"), kMostEvents);
-    EXPECT_EQ(t.desk.store.get(key(29)), nullptr);
-    EXPECT_NE(t.desk.store.get(key(30)), nullptr);
+    expire_events(t.context);
+    EXPECT_EQ(t.context.store.count("events"), kMostEvents);
+    EXPECT_EQ(t.context.store.get(key(29)), nullptr);
+    EXPECT_NE(t.context.store.get(key(30)), nullptr);
 }
 
 TEST(Front, CollectionsAreDeletedBySelector) {

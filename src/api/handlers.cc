@@ -16,18 +16,18 @@ Error no_such_verb() {
     return {Reason::MethodNotAllowed, "the server does not allow this method on the requested resource"};
 }
 
-void get_object(Desk& desk, const Call& call, const Done& done) {
-    auto record = read_record(desk, call);
+void get_object(ApiContext& context, const Call& call, const Done& done) {
+    auto record = read_record(context, call);
     if (!record) return done(std::move(record).error());
-    Outcome out;
+    Served out;
     out.record = std::move(*record);
     done(std::move(out));
 }
 
-void perform_pod_part(Desk& desk, CallPtr call, Done done) {
-    if (call->subresource == "binding") return bind_pod(desk, std::move(call), std::move(done));
-    if (call->subresource == "eviction") return evict_pod(desk, std::move(call), std::move(done));
-    read_log(desk, *call, done);
+void perform_pod_part(ApiContext& context, CallPtr call, Done done) {
+    if (call->subresource == "binding") return bind_pod(context, std::move(call), std::move(done));
+    if (call->subresource == "eviction") return evict_pod(context, std::move(call), std::move(done));
+    read_log(context, *call, done);
 }
 
 bool is_pod_part(const Call& call) {
@@ -37,12 +37,12 @@ bool is_pod_part(const Call& call) {
 
 }  // namespace
 
-Call make_call(const Desk& desk, Identity who, Verb verb, const ResourceName& resource, std::string ns,
+Call make_call(const ApiContext& context, Identity who, Verb verb, const ResourceName& resource, std::string ns,
                std::string name, Body body) {
     Call out;
     out.who = std::move(who);
     out.verb = verb;
-    out.table = desk.kinds();
+    out.table = context.kinds();
     out.kind = out.table->find(resource.group, resource.version, resource.plural);
     CHECK(out.kind != nullptr);
     out.ns = std::move(ns);
@@ -67,29 +67,29 @@ Status check_verb(const Call& call) {
     return {};
 }
 
-void perform(Desk& desk, CallPtr call, Done done) {
-    if (is_pod_part(*call)) return perform_pod_part(desk, std::move(call), std::move(done));
-    if (call->subresource == "scale") return perform_scale(desk, std::move(call), std::move(done));
+void perform(ApiContext& context, CallPtr call, Done done) {
+    if (is_pod_part(*call)) return perform_pod_part(context, std::move(call), std::move(done));
+    if (call->subresource == "scale") return perform_scale(context, std::move(call), std::move(done));
     if (call->subresource == "token") {
         return done(Error{Reason::MethodNotAllowed, "this server does not issue service account tokens"});
     }
-    if (is_review(*call)) return answer_review(desk, *call, done);
+    if (is_review(*call)) return answer_review(context, *call, done);
     if (call->kind->group.empty() && call->kind->plural == "bindings") {
-        return bind_pod(desk, std::move(call), std::move(done));
+        return bind_pod(context, std::move(call), std::move(done));
     }
     switch (call->verb) {
         case Verb::Get:
-            return get_object(desk, *call, done);
+            return get_object(context, *call, done);
         case Verb::Create:
-            return create_object(desk, std::move(call), std::move(done));
+            return create_object(context, std::move(call), std::move(done));
         case Verb::Update:
-            return update_object(desk, std::move(call), std::move(done));
+            return update_object(context, std::move(call), std::move(done));
         case Verb::Patch:
-            return patch_object(desk, std::move(call), std::move(done));
+            return patch_object(context, std::move(call), std::move(done));
         case Verb::Delete:
-            return delete_object(desk, std::move(call), std::move(done));
+            return delete_object(context, std::move(call), std::move(done));
         case Verb::DeleteCollection:
-            return delete_collection(desk, std::move(call), std::move(done));
+            return delete_collection(context, std::move(call), std::move(done));
         case Verb::List:
         case Verb::Watch:
             break;

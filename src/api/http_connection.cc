@@ -27,26 +27,26 @@ Response plain_error(int status, std::string_view message) {
     return out;
 }
 
-// One connection: reads a request, hands it over, writes the answer, again. All members belong to the lane's thread.
+// One connection: reads a request, hands it over, writes the answer, again. All members belong to the thread's thread.
 template <class Stream>
 class Connection final : public Exchange {
     static constexpr bool kTls = std::is_same_v<Stream, TlsStream>;
     enum class Phase : uint8_t { Handshake, Idle, Header, Body, Handling, Answering, Streaming, Closing };
 
 public:
-    Connection(Lane& lane, Stream stream, std::unique_ptr<Guest> guest)
-        : lane_(lane), guest_(std::move(guest)), stream_(std::move(stream)), reader_(lane.shared().options) {
-        lane_.add(this);
+    Connection(IoThread& thread, Stream stream, std::unique_ptr<Guest> guest)
+        : thread_(thread), guest_(std::move(guest)), stream_(std::move(stream)), reader_(thread.shared().options) {
+        thread_.add(this);
     }
     ~Connection() override {
         drop_source();
-        lane_.remove(this);
+        thread_.remove(this);
     }
 
     void start() override {
         enter(Phase::Handshake);
-        if (!guest_->on_eviction([&lane = lane_, weak = weak_from_this()] {
-                asio::post(lane.io(), [weak] {
+        if (!guest_->on_eviction([&thread = thread_, weak = weak_from_this()] {
+                asio::post(thread.io(), [weak] {
                     if (const auto self = weak.lock()) std::static_pointer_cast<Connection>(self)->close_evicted();
                 });
             })) {
@@ -69,13 +69,13 @@ public:
     }
 
     void answer(std::shared_ptr<Exchange> own, Response response) override {
-        asio::dispatch(lane_.io(), then(std::move(own), [this, response = std::move(response)]() mutable {
+        asio::dispatch(thread_.io(), then(std::move(own), [this, response = std::move(response)]() mutable {
                            if (phase_ == Phase::Handling) send(std::move(response));
                        }));
     }
 
     void answer_stream(std::shared_ptr<Exchange> own, Response head, std::unique_ptr<Source> source) override {
-        asio::dispatch(lane_.io(),
+        asio::dispatch(thread_.io(),
                        then(std::move(own), [this, head = std::move(head), source = std::move(source)]() mutable {
                            if (phase_ == Phase::Handling) begin_stream(std::move(head), std::move(source));
                        }));
@@ -101,7 +101,7 @@ public:
     }
 
     void check_deadline(SteadyTime now) override {
-        const auto& options = lane_.shared().options;
+        const auto& options = thread_.shared().options;
         const auto spent = std::chrono::duration_cast<std::chrono::seconds>(now - since_).count();
         switch (phase_) {
             case Phase::Handshake:
@@ -156,8 +156,8 @@ private:
     }
     template <class Work>
     auto then(std::shared_ptr<Exchange> own, Work work) {
-        return [&lane = lane_, own = std::move(own), work = std::move(work)](auto... results) mutable {
-            lane.guarded(own.get(), [&] { work(results...); });
+        return [&thread = thread_, own = std::move(own), work = std::move(work)](auto... results) mutable {
+            thread.guarded(own.get(), [&] { work(results...); });
         };
     }
 
@@ -167,7 +167,7 @@ private:
     }
 
     void next_request() {
-        if (lane_.stopping()) return close();
+        if (thread_.stopping()) return close();
         reader_.begin();
         guest_->hold(0);
         body_bytes_ = 0;
@@ -202,7 +202,7 @@ private:
 
     // The next request waits until the stream has ended; reading goes on, or nobody would notice that the client left.
     void on_bytes_behind_stream() {
-        if (reader_.pending() > lane_.shared().options.max_headers) return close();
+        if (reader_.pending() > thread_.shared().options.max_headers) return close();
         read_more();
     }
 
@@ -231,7 +231,7 @@ private:
         head.bad_certificate = bad_certificate_;
         head.address = guest_->address();
         // Who is known and sends no body is looked at once, by the handler.
-        const auto& screen = lane_.shared().screen;
+        const auto& screen = thread_.shared().screen;
         if (screen && (!guest_->known() || reader_.body_follows())) {
             auto seen = screen(head);
             if (seen.known) guest_->set_known();
@@ -250,12 +250,12 @@ private:
     }
 
     void reject(const HttpReader::Refusal& why) {
-        lane_.shared().counters->refused.fetch_add(1, std::memory_order_relaxed);
+        thread_.shared().counters->refused.fetch_add(1, std::memory_order_relaxed);
         refuse(plain_error(why.status, why.message));
     }
 
     void reject_for_now() {
-        lane_.shared().counters->too_much.fetch_add(1, std::memory_order_relaxed);
+        thread_.shared().counters->too_much.fetch_add(1, std::memory_order_relaxed);
         auto answer = plain_error(429, "too much is being sent at once, please try again later");
         answer.headers.emplace_back("Retry-After", "1");
         refuse(std::move(answer));
@@ -272,8 +272,8 @@ private:
 
     void hand_over() {
         enter(Phase::Handling);
-        lane_.shared().counters->requests.fetch_add(1, std::memory_order_relaxed);
-        lane_.shared().handler(reader_.take(), Responder(shared_from_this()));
+        thread_.shared().counters->requests.fetch_add(1, std::memory_order_relaxed);
+        thread_.shared().handler(reader_.take(), Responder(shared_from_this()));
     }
 
     void write_head(const Response& response) {
@@ -284,7 +284,7 @@ private:
         outgoing_ += "\r\nContent-Type: ";
         outgoing_ += response.content_type;
         outgoing_ += "\r\nDate: ";
-        outgoing_ += lane_.date();
+        outgoing_ += thread_.date();
         outgoing_ += "\r\nX-Content-Type-Options: nosniff";
         if (!response.has_header("Cache-Control")) outgoing_ += "\r\nCache-Control: no-cache, private";
         for (const auto& [name, value] : response.headers) {
@@ -368,9 +368,9 @@ private:
         if (head_only_) return send_last(outgoing_);
         source_ = std::move(source);
         ending_ = false;
-        lane_.add_stream(this);
-        lane_.shared().counters->streams.fetch_add(1, std::memory_order_relaxed);
-        if (lane_.stopping()) source_->stop();
+        thread_.add_stream(this);
+        thread_.shared().counters->streams.fetch_add(1, std::memory_order_relaxed);
+        if (thread_.stopping()) source_->stop();
         writing_ = true;
         progressed_ = std::chrono::steady_clock::now();
         read_more();  // only to notice that the client left
@@ -400,21 +400,21 @@ private:
     void drop_source() {
         if (source_ == nullptr) return;
         source_.reset();
-        lane_.remove_stream(this);
-        lane_.shared().counters->streams.fetch_sub(1, std::memory_order_relaxed);
+        thread_.remove_stream(this);
+        thread_.shared().counters->streams.fetch_sub(1, std::memory_order_relaxed);
     }
 
     void close_slow() {
-        lane_.shared().counters->slow_closed.fetch_add(1, std::memory_order_relaxed);
+        thread_.shared().counters->slow_closed.fetch_add(1, std::memory_order_relaxed);
         close();
     }
 
     void close_evicted() {
-        lane_.shared().counters->evicted.fetch_add(1, std::memory_order_relaxed);
+        thread_.shared().counters->evicted.fetch_add(1, std::memory_order_relaxed);
         close();
     }
 
-    Lane& lane_;
+    IoThread& thread_;
     const std::unique_ptr<Guest> guest_;
     Stream stream_;
     HttpReader reader_;
@@ -439,13 +439,13 @@ private:
 
 }  // namespace
 
-std::shared_ptr<Exchange> make_connection(Lane& lane, tcp::socket socket, std::unique_ptr<Guest> guest) {
+std::shared_ptr<Exchange> make_connection(IoThread& thread, tcp::socket socket, std::unique_ptr<Guest> guest) {
     error_code ignored;
     socket.set_option(tcp::no_delay(true), ignored);
-    if (lane.shared().tls == nullptr) {
-        return std::make_shared<Connection<PlainStream>>(lane, std::move(socket), std::move(guest));
+    if (thread.shared().tls == nullptr) {
+        return std::make_shared<Connection<PlainStream>>(thread, std::move(socket), std::move(guest));
     }
-    return std::make_shared<Connection<TlsStream>>(lane, TlsStream(std::move(socket), *lane.shared().tls),
+    return std::make_shared<Connection<TlsStream>>(thread, TlsStream(std::move(socket), *thread.shared().tls),
                                                    std::move(guest));
 }
 

@@ -25,9 +25,9 @@ struct Shared {
 };
 
 // One I/O thread and the connections it owns.
-class Lane {
+class IoThread {
 public:
-    explicit Lane(Shared& shared) : shared_(shared), second_(io_), flush_(io_) {}
+    explicit IoThread(Shared& shared) : shared_(shared), second_(io_), flush_(io_) {}
 
     void start();
     void stop();
@@ -88,7 +88,7 @@ private:
 // The certificate that the client showed, or null.
 std::shared_ptr<const PeerCertificate> peer_of(SSL* ssl);
 
-std::shared_ptr<Exchange> make_connection(Lane& lane, boost::asio::ip::tcp::socket socket,
+std::shared_ptr<Exchange> make_connection(IoThread& thread, boost::asio::ip::tcp::socket socket,
                                           std::unique_ptr<Guest> guest);
 
 }  // namespace berth::api

@@ -87,7 +87,7 @@ Result<std::unique_ptr<asio::ssl::context>> tls_context(const TlsKeys& keys) {
 
 }  // namespace
 
-void Lane::start() {
+void IoThread::start() {
     date_ = http_date();
     arm_second();
     // What was accepted is made safe and placed before more is let in.
@@ -95,7 +95,7 @@ void Lane::start() {
 }
 
 // Everything that runs here is guarded where it belongs to somebody; what is left must not end the process either.
-void Lane::run() {
+void IoThread::run() {
     for (bool ended = false; !ended;) {
         guarded(nullptr, [&] {
             io_.run();
@@ -104,14 +104,14 @@ void Lane::run() {
     }
 }
 
-void Lane::failed(Exchange* exchange, std::string_view what) {
+void IoThread::failed(Exchange* exchange, std::string_view what) {
     shared_.counters->exceptions.fetch_add(1, std::memory_order_relaxed);
     base::log_error("A connection's handler failed", {{"error", what}});
     if (exchange != nullptr) exchange->close();
 }
 
 // A connection may end others, so each is looked for again.
-void Lane::each(const std::function<void(Exchange&)>& work) {
+void IoThread::each(const std::function<void(Exchange&)>& work) {
     const std::vector<Exchange*> all(all_.begin(), all_.end());
     for (Exchange* exchange : all) {
         if (!all_.contains(exchange)) continue;
@@ -120,7 +120,7 @@ void Lane::each(const std::function<void(Exchange&)>& work) {
     }
 }
 
-void Lane::arm_second() {
+void IoThread::arm_second() {
     second_.expires_after(std::chrono::seconds(1));
     second_.async_wait([this](error_code ec) {
         if (ec) return;
@@ -129,28 +129,28 @@ void Lane::arm_second() {
     });
 }
 
-void Lane::each_second() {
+void IoThread::each_second() {
     date_ = http_date();
     each([now = steady_clock::now()](Exchange& exchange) { exchange.check_deadline(now); });
 }
 
-void Lane::add(Exchange* exchange) {
+void IoThread::add(Exchange* exchange) {
     all_.insert(exchange);
     shared_.counters->connections.fetch_add(1, std::memory_order_relaxed);
 }
 
-void Lane::remove(Exchange* exchange) {
+void IoThread::remove(Exchange* exchange) {
     all_.erase(exchange);
     streams_.erase(exchange);
     shared_.counters->connections.fetch_sub(1, std::memory_order_relaxed);
 }
 
-void Lane::wake() {
+void IoThread::wake() {
     if (wake_pending_.exchange(true)) return;
     asio::post(io_, [this] { on_wake(); });
 }
 
-void Lane::on_wake() {
+void IoThread::on_wake() {
     if (flush_armed_) return;
     const auto due = last_flush_ + pause_;
     if (steady_clock::now() >= due) return flush();
@@ -162,7 +162,7 @@ void Lane::on_wake() {
     });
 }
 
-void Lane::flush() {
+void IoThread::flush() {
     flush_armed_ = true;
     wake_pending_ = false;
     round_.assign(streams_.begin(), streams_.end());
@@ -171,7 +171,7 @@ void Lane::flush() {
 }
 
 // A few streams at a time, so that requests need not wait for a thousand watches.
-void Lane::flush_some() {
+void IoThread::flush_some() {
     for (size_t i = 0; i < kSlice && !round_.empty(); ++i) {
         Exchange* exchange = round_.back();
         round_.pop_back();
@@ -186,7 +186,7 @@ void Lane::flush_some() {
     if (wake_pending_) on_wake();
 }
 
-void Lane::stop() {
+void IoThread::stop() {
     asio::post(io_, [this] {
         stopping_ = true;
         each([](Exchange& exchange) { exchange.finish(); });
@@ -194,7 +194,7 @@ void Lane::stop() {
     });
 }
 
-void Lane::close_when_quiet(int tries) {
+void IoThread::close_when_quiet(int tries) {
     if (all_.empty() || tries == 0) {
         second_.cancel();
         return io_.stop();
@@ -203,7 +203,7 @@ void Lane::close_when_quiet(int tries) {
     flush_.async_wait([this, tries](error_code) { close_when_quiet(tries - 1); });
 }
 
-void Lane::join() {
+void IoThread::join() {
     if (thread_.joinable()) thread_.join();
     each([](Exchange& exchange) { exchange.close(); });
 }
@@ -220,26 +220,26 @@ public:
 
     Result<uint16_t> start() {
         if (shared_.options.tls) shared_.tls = TRY(tls_context(*shared_.options.tls));
-        for (int i = 0; i < shared_.options.threads; ++i) lanes_.push_back(std::make_unique<Lane>(shared_));
-        acceptor_.emplace(lanes_[0]->io());
+        for (int i = 0; i < shared_.options.threads; ++i) threads_.push_back(std::make_unique<IoThread>(shared_));
+        acceptor_.emplace(threads_[0]->io());
         const uint16_t port = TRY(listen());
         accept();
-        for (auto& lane : lanes_) lane->start();
+        for (auto& thread : threads_) thread->start();
         return port;
     }
 
     void stop() {
-        if (lanes_.empty()) return;
-        asio::post(lanes_[0]->io(), [this] {
+        if (threads_.empty()) return;
+        asio::post(threads_[0]->io(), [this] {
             error_code ignored;
             acceptor_->close(ignored);
         });
-        for (auto& lane : lanes_) lane->stop();
-        for (auto& lane : lanes_) lane->join();
+        for (auto& thread : threads_) thread->stop();
+        for (auto& thread : threads_) thread->join();
     }
 
     void wake() {
-        for (auto& lane : lanes_) lane->wake();
+        for (auto& thread : threads_) thread->wake();
     }
 
     std::shared_ptr<const HttpCounters> counters() const { return shared_.counters; }
@@ -248,7 +248,7 @@ private:
     Result<uint16_t> listen() {
         const auto& options = shared_.options;
         error_code ec;
-        tcp::resolver resolver(lanes_[0]->io());
+        tcp::resolver resolver(threads_[0]->io());
         const auto found = resolver.resolve(options.host, std::to_string(options.port), tcp::resolver::passive, ec);
         if (ec) return base::internal(fmt::format("cannot resolve {}: {}", options.host, ec.message()));
         const tcp::endpoint endpoint = found.begin()->endpoint();
@@ -262,35 +262,35 @@ private:
     }
 
     void accept() {
-        Lane& lane = *lanes_[turn_++ % lanes_.size()];
-        acceptor_->async_accept(lane.io(), [this, &lane](error_code ec, tcp::socket socket) {
+        IoThread& thread = *threads_[turn_++ % threads_.size()];
+        acceptor_->async_accept(thread.io(), [this, &thread](error_code ec, tcp::socket socket) {
             if (ec == asio::error::operation_aborted || !acceptor_->is_open()) return;
             if (ec) return retry_accept();
-            lanes_[0]->guarded(nullptr, [&] { welcome(lane, std::move(socket)); });
+            threads_[0]->guarded(nullptr, [&] { welcome(thread, std::move(socket)); });
             accept();
         });
     }
 
-    void welcome(Lane& lane, tcp::socket socket) {
+    void welcome(IoThread& thread, tcp::socket socket) {
         auto guest = shared_.guests.enter(address_of(socket), steady_clock::now());
         if (guest == nullptr) return;
-        asio::post(lane.io(), [&lane, socket = std::move(socket), guest = std::move(guest)]() mutable {
-            const auto connection = make_connection(lane, std::move(socket), std::move(guest));
-            lane.guarded(connection.get(), [&] { connection->start(); });
+        asio::post(thread.io(), [&thread, socket = std::move(socket), guest = std::move(guest)]() mutable {
+            const auto connection = make_connection(thread, std::move(socket), std::move(guest));
+            thread.guarded(connection.get(), [&] { connection->start(); });
         });
     }
 
     // Out of file descriptors: wait for some to close instead of spinning.
     void retry_accept() {
         shared_.guests.make_place();
-        retry_.emplace(lanes_[0]->io(), std::chrono::milliseconds(100));
+        retry_.emplace(threads_[0]->io(), std::chrono::milliseconds(100));
         retry_->async_wait([this](error_code ec) {
             if (!ec) accept();
         });
     }
 
     Shared shared_;
-    std::vector<std::unique_ptr<Lane>> lanes_;
+    std::vector<std::unique_ptr<IoThread>> threads_;
     std::optional<tcp::acceptor> acceptor_;
     std::optional<asio::steady_timer> retry_;
     size_t turn_ = 0;

@@ -107,7 +107,7 @@ Status match_url(const Call& call, Json& object) {
     return {};
 }
 
-Status stamp_new(Desk& desk, const Call& call, Json& object) {
+Status stamp_new(ApiContext& context, const Call& call, Json& object) {
     JsonObject& meta = meta_of(object);
     if (!meta_text(object, "resourceVersion").empty()) {
         return base::bad_request("resourceVersion should not be set on objects to be created");
@@ -117,12 +117,12 @@ Status stamp_new(Desk& desk, const Call& call, Json& object) {
         meta.erase(field);
     }
     if (meta_text(object, "name").empty() && !meta_text(object, "generateName").empty()) {
-        meta["name"] = std::string(meta_text(object, "generateName").substr(0, kMaxGenerated)) + desk.dice.suffix();
+        meta["name"] = std::string(meta_text(object, "generateName").substr(0, kMaxGenerated)) + context.ids.suffix();
     }
     // What is brought from elsewhere stays itself: others name it by its uid, and its age decides when it ends.
     const bool brought = call.who.in(kImporters);
-    if (!brought || meta_text(object, "uid").empty()) meta["uid"] = desk.dice.uid();
-    if (!brought || meta_text(object, "creationTimestamp").empty()) meta["creationTimestamp"] = desk.now_text();
+    if (!brought || meta_text(object, "uid").empty()) meta["uid"] = context.ids.uid();
+    if (!brought || meta_text(object, "creationTimestamp").empty()) meta["creationTimestamp"] = context.now_text();
     if (call.kind->generation) meta["generation"] = 1;
     return {};
 }
@@ -150,9 +150,9 @@ void check_metadata(const Json& object, Causes& causes) {
     check("ownerReferences", check_owners);
 }
 
-Status check_namespace(Desk& desk, const Call& call, std::string_view name) {
+Status check_namespace(ApiContext& context, const Call& call, std::string_view name) {
     if (call.ns.empty()) return {};
-    const auto record = desk.store.head({"namespaces", "", call.ns});
+    const auto record = context.store.head({"namespaces", "", call.ns});
     if (record == nullptr) return not_found_error("namespaces", call.ns);
     // Most namespaces are not being deleted, and then their bytes do not have the word.
     if (!base::mentions(*record->bytes, "\"deletionTimestamp\"")) return {};

@@ -57,14 +57,14 @@ Result<std::string> log_text(const Call& call, const Json& pod) {
 
 }  // namespace
 
-void read_log(Desk& desk, const Call& call, const Done& done) {
-    auto record = read_record(desk, call);
+void read_log(ApiContext& context, const Call& call, const Done& done) {
+    auto record = read_record(context, call);
     if (!record) return done(std::move(record).error());
     auto pod = stored_object(**record);
     if (!pod) return done(std::move(pod).error());
     auto text = log_text(call, *pod);
     if (!text) return done(std::move(text).error());
-    Outcome out;
+    Served out;
     out.text = text->empty() ? "\n" : std::move(*text);
     done(std::move(out));
 }

@@ -15,14 +15,14 @@ std::optional<base::Cause> refusal_of_node(const Call& call, const Error& error)
 // the kubelet leaves it, Failed, and never counts.
 void refuse_on_node(Json& pod, const base::Cause& why, const std::string& now);
 // The kubelet's event about it.
-store::Write event_of_refusal(Desk& desk, const Json& pod, const base::Cause& why);
+store::Write event_of_refusal(ApiContext& context, const Json& pod, const base::Cause& why);
 
 // pods/binding, and the old bindings: sets the node, the Binding's annotations and the PodScheduled condition in one
 // write; the store's guard may refuse it.
-void bind_pod(Desk& desk, CallPtr call, Done done);
+void bind_pod(ApiContext& context, CallPtr call, Done done);
 // pods/eviction: takes one from the disruption budget and deletes the pod, in one transaction.
-void evict_pod(Desk& desk, CallPtr call, Done done);
+void evict_pod(ApiContext& context, CallPtr call, Done done);
 // pods/log of a simulated container: what its status tells.
-void read_log(Desk& desk, const Call& call, const Done& done);
+void read_log(ApiContext& context, const Call& call, const Done& done);
 
 }  // namespace berth::api

@@ -15,12 +15,12 @@ struct Found {
 };
 
 // One object chosen by name: no scan.
-Found find_named(Desk& desk, const Call& call, const Filter& filter, const std::string& name) {
+Found find_named(ApiContext& context, const Call& call, const Filter& filter, const std::string& name) {
     Found out;
-    out.meta.revision = desk.store.revision();
+    out.meta.revision = context.store.revision();
     store::Key key = call.key();
     key.name = name;
-    if (auto record = desk.store.get(key); record != nullptr && filter.matches(*record)) {
+    if (auto record = context.store.get(key); record != nullptr && filter.matches(*record)) {
         out.meta.revision = std::max(out.meta.revision, record->revision);
         out.records.push_back(std::move(record));
     }
@@ -28,20 +28,20 @@ Found find_named(Desk& desk, const Call& call, const Filter& filter, const std::
 }
 
 // A page that went out of the history resumes by key in the present: clients get a list, if not one of a single moment.
-Result<store::Page> next_page(Desk& desk, store::Listing& listing, bool may_resume) {
-    auto page = desk.store.list(listing);
+Result<store::Page> next_page(ApiContext& context, store::Listing& listing, bool may_resume) {
+    auto page = context.store.list(listing);
     if (page || !may_resume || page.error().reason != Reason::Expired) return page;
     listing.at.reset();
-    return desk.store.list(listing);
+    return context.store.list(listing);
 }
 
-Result<Found> scan(Desk& desk, const Call& call, const Filter& filter, const ListPlan& plan) {
+Result<Found> scan(ApiContext& context, const Call& call, const Filter& filter, const ListPlan& plan) {
     store::Listing listing{call.key().kind, {}, plan.limit, plan.after, plan.at};
     if (!call.ns.empty()) listing.ns = call.ns;
     if (!filter.everything() && plan.limit > 0) listing.limit = std::max(plan.limit, kScanPage);
     Found out;
     while (true) {
-        store::Page page = TRY(next_page(desk, listing, plan.resumed || out.meta.revision != 0));
+        store::Page page = TRY(next_page(context, listing, plan.resumed || out.meta.revision != 0));
         out.meta.revision = page.revision;
         listing.at = page.revision;
         for (size_t i = 0; i < page.records.size(); ++i) {
@@ -58,39 +58,40 @@ Result<Found> scan(Desk& desk, const Call& call, const Filter& filter, const Lis
     }
 }
 
-Result<Found> find(Desk& desk, const Call& call) {
+Result<Found> find(ApiContext& context, const Call& call) {
     const Filter filter = TRY(Filter::parse(*call.kind, call.options));
-    const ListPlan plan = TRY(plan_list(call.options, desk.store.revision()));
+    const ListPlan plan = TRY(plan_list(call.options, context.store.revision()));
     const auto name = filter.exact("metadata.name");
-    if (name && !plan.at && !(call.kind->namespaced && call.ns.empty())) return find_named(desk, call, filter, *name);
-    return scan(desk, call, filter, plan);
+    if (name && !plan.at && !(call.kind->namespaced && call.ns.empty()))
+        return find_named(context, call, filter, *name);
+    return scan(context, call, filter, plan);
 }
 
 }  // namespace
 
-Result<store::RecordPtr> read_record(Desk& desk, const Call& call) {
-    auto record = desk.store.get(call.key());
+Result<store::RecordPtr> read_record(ApiContext& context, const Call& call) {
+    auto record = context.store.get(call.key());
     if (record == nullptr) return not_found_error(call.resource(), call.name);
     return record;
 }
 
-Result<std::unique_ptr<AnswerSource>> read_one(Desk& desk, const Call& call, const Form& form) {
+Result<std::unique_ptr<AnswerSource>> read_one(ApiContext& context, const Call& call, const Form& form) {
     const auto asked = TRY(parse_version(call.options.resource_version));
-    if (asked > desk.store.revision()) return version_too_large(asked, desk.store.revision());
-    const auto record = TRY(read_record(desk, call));
+    if (asked > context.store.revision()) return version_too_large(asked, context.store.revision());
+    const auto record = TRY(read_record(context, call));
     std::string text;
-    render_object({*call.kind, form, desk.clock.wall()}, *record, text);
+    render_object({*call.kind, form, context.clock.wall()}, *record, text);
     text += '\n';
     return std::make_unique<AnswerSource>(std::move(text));
 }
 
-Result<std::unique_ptr<AnswerSource>> read_list(Desk& desk, const Call& call, const Form& form) {
-    Found found = TRY(find(desk, call));
-    return std::make_unique<AnswerSource>(call, form, desk.clock.wall(), found.records, std::move(found.meta));
+Result<std::unique_ptr<AnswerSource>> read_list(ApiContext& context, const Call& call, const Form& form) {
+    Found found = TRY(find(context, call));
+    return std::make_unique<AnswerSource>(call, form, context.clock.wall(), found.records, std::move(found.meta));
 }
 
-Result<std::vector<store::RecordPtr>> select_records(Desk& desk, const Call& call) {
-    return TRY(find(desk, call)).records;
+Result<std::vector<store::RecordPtr>> select_records(ApiContext& context, const Call& call) {
+    return TRY(find(context, call)).records;
 }
 
 }  // namespace berth::api

@@ -2,15 +2,15 @@
 
 #include "api/answer_source.h"
 #include "api/call.h"
-#include "api/desk.h"
+#include "api/context.h"
 
 namespace berth::api {
 
 // 404 when there is none.
-Result<store::RecordPtr> read_record(Desk& desk, const Call& call);
-Result<std::unique_ptr<AnswerSource>> read_one(Desk& desk, const Call& call, const Form& form);
-Result<std::unique_ptr<AnswerSource>> read_list(Desk& desk, const Call& call, const Form& form);
+Result<store::RecordPtr> read_record(ApiContext& context, const Call& call);
+Result<std::unique_ptr<AnswerSource>> read_one(ApiContext& context, const Call& call, const Form& form);
+Result<std::unique_ptr<AnswerSource>> read_list(ApiContext& context, const Call& call, const Form& form);
 // Everything that the call's namespace and selectors choose, for a deletecollection.
-Result<std::vector<store::RecordPtr>> select_records(Desk& desk, const Call& call);
+Result<std::vector<store::RecordPtr>> select_records(ApiContext& context, const Call& call);
 
 }  // namespace berth::api

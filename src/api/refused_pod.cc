@@ -24,13 +24,13 @@ void refuse_on_node(Json& pod, const base::Cause& why, const std::string& now) {
     status["startTime"] = now;
 }
 
-store::Write event_of_refusal(Desk& desk, const Json& pod, const base::Cause& why) {
+store::Write event_of_refusal(ApiContext& context, const Json& pod, const base::Cause& why) {
     const std::string ns(meta_text(pod, "namespace")), pod_name(meta_text(pod, "name"));
     const std::string node(base::find_string(pod, {"spec", "nodeName"}));
-    const std::string now = desk.now_text();
+    const std::string now = context.now_text();
     store::Write write;
     write.op = store::Op::Create;
-    write.uid = desk.dice.uid();
+    write.uid = context.ids.uid();
     write.key = {"events", ns, fmt::format("{}.{}", pod_name, write.uid)};
     write.bytes = stored_bytes(JsonObject{
         {"apiVersion", "v1"},

@@ -74,12 +74,12 @@ bool held(const Call& call, const Json& object) {
 }
 
 // Marks the object as being deleted. A grace period may be shortened by a later delete, never lengthened.
-void mark(Desk& desk, const Call& call, Json& object, int64_t grace) {
+void mark(ApiContext& context, const Call& call, Json& object, int64_t grace) {
     JsonObject& meta = meta_of(object);
     const Json* earlier = meta.if_contains("deletionGracePeriodSeconds");
     const bool marked = meta.contains("deletionTimestamp");
     if (marked && earlier != nullptr && earlier->is_int64() && earlier->as_int64() <= grace) return;
-    meta["deletionTimestamp"] = model::time_text(desk.clock.wall() + std::chrono::seconds(grace));
+    meta["deletionTimestamp"] = model::time_text(context.clock.wall() + std::chrono::seconds(grace));
     meta["deletionGracePeriodSeconds"] = grace;
     if (const Json* generation = meta.if_contains("generation");
         !marked && generation != nullptr && generation->is_int64()) {
@@ -109,9 +109,9 @@ Status check_protected(const Call& call) {
 
 // All at once, so that they share the log's batches; an object that is gone already is no trouble.
 struct Sweep {
-    Sweep(Desk& the_desk, CallPtr the_call, std::vector<store::RecordPtr> the_records, Done the_done)
-        : desk(the_desk), call(std::move(the_call)), records(std::move(the_records)), done(std::move(the_done)) {}
-    Desk& desk;
+    Sweep(ApiContext& the_desk, CallPtr the_call, std::vector<store::RecordPtr> the_records, Done the_done)
+        : context(the_desk), call(std::move(the_call)), records(std::move(the_records)), done(std::move(the_done)) {}
+    ApiContext& context;
     CallPtr call;
     std::vector<store::RecordPtr> records;
     Done done;
@@ -120,12 +120,12 @@ struct Sweep {
     std::optional<Error> trouble = {};
 };
 
-Outcome swept(const Sweep& sweep) {
+Served swept(const Sweep& sweep) {
     const model::Kind& kind = *sweep.call->kind;
-    Outcome out;
+    Served out;
     out.text =
         fmt::format("{{\"kind\":\"{}\",\"apiVersion\":\"{}\",\"metadata\":{{\"resourceVersion\":\"{}\"}},\"items\":[",
-                    kind.list_kind, kind.api_version(), sweep.desk.store.revision());
+                    kind.list_kind, kind.api_version(), sweep.context.store.revision());
     for (size_t i = 0; i < sweep.records.size(); ++i) {
         if (i > 0) out.text += ',';
         append_view(kind, *sweep.records[i], out.text);
@@ -134,7 +134,7 @@ Outcome swept(const Sweep& sweep) {
     return out;
 }
 
-void one_swept(const std::shared_ptr<Sweep>& sweep, const Result<Outcome>& result) {
+void one_swept(const std::shared_ptr<Sweep>& sweep, const Result<Served>& result) {
     {
         const std::lock_guard lock(sweep->mutex);
         const bool gone =
@@ -157,7 +157,7 @@ CallPtr delete_of(const Call& call, const store::Record& record) {
 
 }  // namespace
 
-Result<Draft> draft_delete(Desk& desk, const Call& call, const store::RecordPtr& head) {
+Result<Draft> draft_delete(ApiContext& context, const Call& call, const store::RecordPtr& head) {
     if (head == nullptr) return not_found_error(call.resource(), call.name);
     if (auto fits = check_preconditions(call, *head); !fits) return fits.error();
     const Json before = TRY(stored_object(*head));
@@ -165,29 +165,29 @@ Result<Draft> draft_delete(Desk& desk, const Call& call, const store::RecordPtr&
     set_propagation(call.options, meta_of(after));
     const int64_t grace = is_core(call, "pods") ? pod_grace(call, before) : 0;
     if (grace == 0 && !held(call, after)) return draft_removal(head);
-    mark(desk, call, after, grace);
+    mark(context, call, after, grace);
     return draft_update(head, before, std::move(after));
 }
 
-void delete_object(Desk& desk, CallPtr call, Done done) {
+void delete_object(ApiContext& context, CallPtr call, Done done) {
     if (auto known = check_policy(call->options); !known) return done(known.error());
     if (auto allowed = check_protected(*call); !allowed) return done(allowed.error());
     write(
-        desk, call, [&desk, call](const store::RecordPtr& head) { return draft_delete(desk, *call, head); },
+        context, call, [&context, call](const store::RecordPtr& head) { return draft_delete(context, *call, head); },
         std::move(done));
 }
 
-void delete_collection(Desk& desk, CallPtr call, Done done) {
-    auto records = select_records(desk, *call);
+void delete_collection(ApiContext& context, CallPtr call, Done done) {
+    auto records = select_records(context, *call);
     if (!records) return done(std::move(records).error());
-    auto sweep = std::make_shared<Sweep>(desk, call, std::move(*records), std::move(done));
+    auto sweep = std::make_shared<Sweep>(context, call, std::move(*records), std::move(done));
     // One more than there are, so that the end is not reached while we still start.
     sweep->left = sweep->records.size() + 1;
     for (const auto& record : sweep->records) {
-        delete_object(desk, delete_of(*call, *record),
-                      [sweep](const Result<Outcome>& result) { one_swept(sweep, result); });
+        delete_object(context, delete_of(*call, *record),
+                      [sweep](const Result<Served>& result) { one_swept(sweep, result); });
     }
-    one_swept(sweep, Outcome{});
+    one_swept(sweep, Served{});
 }
 
 }  // namespace berth::api

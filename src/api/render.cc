@@ -7,7 +7,7 @@
 namespace berth::api {
 namespace {
 
-void append_table_head(const Look& look, store::Revision revision, std::string& out) {
+void append_table_head(const RenderContext& look, store::Revision revision, std::string& out) {
     out += "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/";
     out += look.form.meta_version;
     out += "\",\"metadata\":{\"resourceVersion\":\"";
@@ -19,7 +19,7 @@ void append_columns(const model::Kind& kind, std::string& out) {
     base::append_text(model::table_columns(kind), out);
 }
 
-void append_row(const Look& look, const store::Record& record, std::string& out) {
+void append_row(const RenderContext& look, const store::Record& record, std::string& out) {
     auto object = stored_object(record);
     if (!object) return;
     const Json viewed = model::from_stored(look.kind, std::move(*object));
@@ -38,7 +38,7 @@ void append_row(const Look& look, const store::Record& record, std::string& out)
 
 }  // namespace
 
-void render_event_table(const Look& look, const store::Record& record, bool with_columns, std::string& out) {
+void render_event_table(const RenderContext& look, const store::Record& record, bool with_columns, std::string& out) {
     append_table_head(look, record.revision, out);
     out += "},\"columnDefinitions\":";
     if (with_columns)
@@ -50,7 +50,7 @@ void render_event_table(const Look& look, const store::Record& record, bool with
     out += "]}";
 }
 
-void render_object(const Look& look, const store::Record& record, std::string& out) {
+void render_object(const RenderContext& look, const store::Record& record, std::string& out) {
     switch (look.form.shape) {
         case Form::Shape::Object:
             return append_view(look.kind, record, out);
@@ -61,7 +61,7 @@ void render_object(const Look& look, const store::Record& record, std::string& o
     }
 }
 
-void render_list_begin(const Look& look, const ListMeta& meta, std::string& out) {
+void render_list_begin(const RenderContext& look, const ListMeta& meta, std::string& out) {
     const bool table = look.form.shape == Form::Shape::Table;
     if (table) {
         append_table_head(look, meta.revision, out);
@@ -87,7 +87,7 @@ void render_list_begin(const Look& look, const ListMeta& meta, std::string& out)
     out += table ? ",\"rows\":[" : ",\"items\":[";
 }
 
-void render_list_item(const Look& look, const store::Record& record, std::string& out) {
+void render_list_item(const RenderContext& look, const store::Record& record, std::string& out) {
     if (look.form.shape == Form::Shape::Table) return append_row(look, record, out);
     render_object(look, record, out);
 }

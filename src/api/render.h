@@ -10,14 +10,14 @@
 // Records in the forms clients ask for.
 namespace berth::api {
 
-struct Look {
+struct RenderContext {
     const model::Kind& kind;
     Form form;
     base::Time now;  // for the age columns of tables
 };
 
 // The object, its metadata, or a table of one row.
-void render_object(const Look& look, const store::Record& record, std::string& out);
+void render_object(const RenderContext& look, const store::Record& record, std::string& out);
 
 struct ListMeta {
     store::Revision revision = 0;
@@ -25,11 +25,11 @@ struct ListMeta {
     std::optional<size_t> remaining = {};
 };
 // A list: its head, its items with commas between them, its end.
-void render_list_begin(const Look& look, const ListMeta& meta, std::string& out);
-void render_list_item(const Look& look, const store::Record& record, std::string& out);
+void render_list_begin(const RenderContext& look, const ListMeta& meta, std::string& out);
+void render_list_item(const RenderContext& look, const store::Record& record, std::string& out);
 inline constexpr std::string_view kListEnd = "]}\n";
 
 // An event's table; its column definitions are sent with the first one only.
-void render_event_table(const Look& look, const store::Record& record, bool with_columns, std::string& out);
+void render_event_table(const RenderContext& look, const store::Record& record, bool with_columns, std::string& out);
 
 }  // namespace berth::api

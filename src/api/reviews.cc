@@ -20,7 +20,7 @@ Json user_info(const Identity& who) {
     return out;
 }
 
-Json access(const Desk& desk, const Identity& who, const Json& spec) {
+Json access(const ApiContext& context, const Identity& who, const Json& spec) {
     Attributes what;
     if (const Json* path = base::find(spec, {"nonResourceAttributes"})) {
         what.verb = model::string_at(*path, ".verb");
@@ -34,7 +34,7 @@ Json access(const Desk& desk, const Identity& who, const Json& spec) {
                 model::string_at(asked, ".namespace"), model::string_at(asked, ".name")};
         what.field_selector = model::string_at(asked, ".fieldSelector.rawSelector");
     }
-    return JsonObject{{"allowed", allowed(who, what, desk.store)}};
+    return JsonObject{{"allowed", allowed(who, what, context.store)}};
 }
 
 Json rules(const Identity& who) {
@@ -55,8 +55,8 @@ Json rules(const Identity& who) {
                       {"incomplete", !node_of(who).empty()}};
 }
 
-Json token_status(const Desk& desk, const Json& spec) {
-    const auto who = desk.identify_token(model::string_at(spec, ".token"));
+Json token_status(const ApiContext& context, const Json& spec) {
+    const auto who = context.identify_token(model::string_at(spec, ".token"));
     if (!who) return JsonObject{{"authenticated", false}, {"error", "the token is not known"}};
     return JsonObject{{"authenticated", true}, {"user", user_info(*who)}};
 }
@@ -69,13 +69,13 @@ Identity subject_in(const Json& spec) {
     return out;
 }
 
-Json status_of(const Desk& desk, const Call& call, const Json& spec) {
+Json status_of(const ApiContext& context, const Call& call, const Json& spec) {
     const std::string& kind = call.kind->kind;
     if (kind == "SelfSubjectReview") return JsonObject{{"userInfo", user_info(call.who)}};
     if (kind == "SelfSubjectRulesReview") return rules(call.who);
-    if (kind == "TokenReview") return token_status(desk, spec);
-    if (kind == "SelfSubjectAccessReview") return access(desk, call.who, spec);
-    return access(desk, subject_in(spec), spec);
+    if (kind == "TokenReview") return token_status(context, spec);
+    if (kind == "SelfSubjectAccessReview") return access(context, call.who, spec);
+    return access(context, subject_in(spec), spec);
 }
 
 }  // namespace
@@ -85,15 +85,15 @@ bool is_review(const Call& call) {
            call.kind->kind.ends_with("Review");
 }
 
-void answer_review(Desk& desk, const Call& call, const Done& done) {
+void answer_review(ApiContext& context, const Call& call, const Done& done) {
     auto decoded = decode_object(call, *call.kind);
     if (!decoded) return done(std::move(decoded).error());
     Json& object = decoded->object;
     const Json* spec = base::find(object, {"spec"});
-    Json status = status_of(desk, call, spec != nullptr ? *spec : Json(JsonObject{}));
+    Json status = status_of(context, call, spec != nullptr ? *spec : Json(JsonObject{}));
     base::object_at(object, {"metadata"})["creationTimestamp"] = nullptr;
     object.as_object()["status"] = std::move(status);
-    Outcome out;
+    Served out;
     out.code = 201;
     out.text = base::to_text(object) + "\n";
     done(std::move(out));

@@ -1,12 +1,12 @@
 #pragma once
 
 #include "api/call.h"
-#include "api/desk.h"
+#include "api/context.h"
 
 // The kinds that are questions: who am I, may I, whose token is this. Nothing is stored.
 namespace berth::api {
 
 bool is_review(const Call& call);
-void answer_review(Desk& desk, const Call& call, const Done& done);
+void answer_review(ApiContext& context, const Call& call, const Done& done);
 
 }  // namespace berth::api

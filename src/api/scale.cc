@@ -87,13 +87,13 @@ Result<Draft> compose(const Call& call, const store::RecordPtr& head, const Patc
 
 }  // namespace
 
-void perform_scale(Desk& desk, CallPtr call, Done done) {
+void perform_scale(ApiContext& context, CallPtr call, Done done) {
     if (call->verb == Verb::Get) {
-        auto record = read_record(desk, *call);
+        auto record = read_record(context, *call);
         if (!record) return done(std::move(record).error());
         auto scale = scale_of(*call, **record);
         if (!scale) return done(std::move(scale).error());
-        Outcome out;
+        Served out;
         out.text = base::to_text(*scale) + "\n";
         return done(std::move(out));
     }
@@ -109,9 +109,9 @@ void perform_scale(Desk& desk, CallPtr call, Done done) {
         body = std::make_shared<const Json>(std::move(*parsed));
     }
     write(
-        desk, call,
+        context, call,
         [call, patch, body](const store::RecordPtr& head) { return compose(*call, head, patch.get(), body.get()); },
-        [call, done = std::move(done)](Result<Outcome> result) {
+        [call, done = std::move(done)](Result<Served> result) {
             if (!result) return done(std::move(result));
             auto scale = scale_of(*call, *result->record);
             if (!scale) return done(std::move(scale).error());

@@ -5,6 +5,6 @@
 namespace berth::api {
 
 // The subresource scale: a view of replicas, at the paths that the kind names.
-void perform_scale(Desk& desk, CallPtr call, Done done);
+void perform_scale(ApiContext& context, CallPtr call, Done done);
 
 }  // namespace berth::api

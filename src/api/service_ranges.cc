@@ -54,9 +54,9 @@ bool NumberRange::lately(int64_t number) const {
     return std::find(lately_.begin(), lately_.end(), number) != lately_.end();
 }
 
-std::optional<int64_t> NumberRange::give(Dice& dice) {
+std::optional<int64_t> NumberRange::give(Ids& ids) {
     if (held_ == holders_.size()) return std::nullopt;
-    const size_t start = dice.below(holders_.size());
+    const size_t start = ids.below(holders_.size());
     std::optional<int64_t> found;
     for (size_t i = 0; i < holders_.size(); ++i) {
         const size_t at = (start + i) % holders_.size();
@@ -113,21 +113,21 @@ Status ServiceRanges::follow() {
     }
 }
 
-Result<int64_t> ServiceRanges::give(NumberRange& range, Dice& dice, std::string_view what) {
+Result<int64_t> ServiceRanges::give(NumberRange& range, Ids& ids, std::string_view what) {
     const std::lock_guard lock(mutex_);
     TRY(follow());
-    const auto number = range.give(dice);
+    const auto number = range.give(ids);
     if (number) return *number;
     return base::internal(fmt::format("Internal error occurred: failed to allocate a {}: range is full", what));
 }
 
-Result<std::string> ServiceRanges::address(Dice& dice) {
-    const int64_t number = TRY(give(addresses_, dice, "serviceIP"));
+Result<std::string> ServiceRanges::address(Ids& ids) {
+    const int64_t number = TRY(give(addresses_, ids, "serviceIP"));
     return fmt::format("{}{}.{}", kPrefix, number / 256, number % 256);
 }
 
-Result<int64_t> ServiceRanges::node_port(Dice& dice) {
-    return give(ports_, dice, "nodePort");
+Result<int64_t> ServiceRanges::node_port(Ids& ids) {
+    return give(ports_, ids, "nodePort");
 }
 
 }  // namespace berth::api

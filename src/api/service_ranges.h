@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "api/desk.h"
+#include "api/context.h"
 
 namespace berth::api {
 
@@ -20,7 +20,7 @@ public:
     void clear();
     // One that nobody holds, at random; of those given lately only when there is no other, since what they were given
     // for may not be stored yet. None when the range is full.
-    std::optional<int64_t> give(Dice& dice);
+    std::optional<int64_t> give(Ids& ids);
 
 private:
     uint32_t* holders(int64_t number);
@@ -39,15 +39,15 @@ public:
     explicit ServiceRanges(store::Store& store) : store_(store) {}
 
     // Internal errors in Kubernetes' words when nothing is left.
-    Result<std::string> address(Dice& dice);
-    Result<int64_t> node_port(Dice& dice);
+    Result<std::string> address(Ids& ids);
+    Result<int64_t> node_port(Ids& ids);
 
 private:
     Status follow();
     Status begin();
     template <class F>
     static Status each_number(const store::Record& record, F f);
-    Result<int64_t> give(NumberRange& range, Dice& dice, std::string_view what);
+    Result<int64_t> give(NumberRange& range, Ids& ids, std::string_view what);
 
     store::Store& store_;
     std::mutex mutex_;

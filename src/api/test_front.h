@@ -45,10 +45,10 @@ public:
     explicit TestFront(std::unique_ptr<store::Log> log = store::memory_log())
         : clock(base::Time{1'794'780'000'000'000'000}),
           store(std::move(store::Store::open(std::move(log), {{}, 64 << 20, &clock})).value()),
-          desk(*store, clock, 7),
-          front(desk, Authenticator()) {
+          context(*store, clock, 7),
+          front(context, Authenticator()) {
         front.set_wake([] {});
-        if (auto made = make_first_objects(desk, {6443, ""}); !made) std::abort();
+        if (auto made = make_first_objects(context, {6443, ""}); !made) std::abort();
     }
 
     std::shared_ptr<FakeExchange> send(const std::string& method, const std::string& target, std::string body = {},
@@ -99,7 +99,7 @@ public:
 
     base::ManualClock clock;
     std::unique_ptr<store::Store> store;
-    Desk desk;
+    ApiContext context;
     Front front;
     PeerCertificate peer{"admin", {"system:masters"}};
 

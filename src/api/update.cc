@@ -91,13 +91,13 @@ Json through_subresource(const Call& call, const Json& before, Json wanted) {
     return wanted;
 }
 
-Result<Draft> replace(Desk& desk, const Call& call, const store::RecordPtr& head, const PartlyRead& now, Json wanted,
-                      std::vector<std::string> warnings) {
+Result<Draft> replace(ApiContext& context, const Call& call, const store::RecordPtr& head, const PartlyRead& now,
+                      Json wanted, std::vector<std::string> warnings) {
     const Json& before = now.object;
     if (auto fits = check_preconditions(call, *head, wanted); !fits) return fits.error();
     Json after = through_subresource(call, before, std::move(wanted));
     if (auto settled = settle_update(call, before, after); !settled) return settled.error();
-    Entry entry{desk, call, &before, after, warnings};
+    Admission entry{context, call, &before, after, warnings};
     if (auto admitted = admit(entry); !admitted) return admitted.error();
     Draft out = draft_update(head, before, std::move(after), now.unread);
     out.warnings = std::move(warnings);
@@ -118,7 +118,7 @@ bool leaves_spec_alone(const Call& call, const Patch& change) {
     return call.kind->kind == "Pod" || call.kind->kind == "Reservation";
 }
 
-Result<Draft> patch(Desk& desk, const Call& call, const store::RecordPtr& head, const Patch& change) {
+Result<Draft> patch(ApiContext& context, const Call& call, const store::RecordPtr& head, const Patch& change) {
     if (head == nullptr) return not_found_error(call.resource(), call.name);
     const PartlyRead before =
         leaves_spec_alone(call, change) ? TRY(stored_ends(*head)) : PartlyRead{TRY(stored_object(*head)), {}};
@@ -128,7 +128,7 @@ Result<Draft> patch(Desk& desk, const Call& call, const store::RecordPtr& head, 
     if (auto changed = change.apply(object, *call.kind); !changed) return changed.error();
     Decoded decoded = TRY(check_object(call, *call.kind, std::move(object), change.touched(*call.kind)));
     if (auto matched = match_url(call, decoded.object); !matched) return matched.error();
-    return replace(desk, call, head, before, std::move(decoded.object), std::move(decoded.warnings));
+    return replace(context, call, head, before, std::move(decoded.object), std::move(decoded.warnings));
 }
 
 }  // namespace
@@ -165,24 +165,24 @@ Status settle_update(const Call& call, const Json& before, Json& after) {
     return {};
 }
 
-void update_object(Desk& desk, CallPtr call, Done done) {
+void update_object(ApiContext& context, CallPtr call, Done done) {
     write(
-        desk, call,
-        [&desk, call](const store::RecordPtr& head) -> Result<Draft> {
+        context, call,
+        [&context, call](const store::RecordPtr& head) -> Result<Draft> {
             Decoded sent = TRY(decode_object(*call, *call->kind));
             TRY(match_url(*call, sent.object));
             if (head == nullptr) return not_found_error(call->resource(), call->name);
             const PartlyRead before = PartlyRead{TRY(stored_object(*head)), {}};
-            return replace(desk, *call, head, before, std::move(sent.object), std::move(sent.warnings));
+            return replace(context, *call, head, before, std::move(sent.object), std::move(sent.warnings));
         },
         std::move(done));
 }
 
-void patch_object(Desk& desk, CallPtr call, Done done) {
+void patch_object(ApiContext& context, CallPtr call, Done done) {
     write(
-        desk, call,
-        [&desk, call](const store::RecordPtr& head) -> Result<Draft> {
-            return patch(desk, *call, head, TRY(parse_patch(call->body)));
+        context, call,
+        [&context, call](const store::RecordPtr& head) -> Result<Draft> {
+            return patch(context, *call, head, TRY(parse_patch(call->body)));
         },
         std::move(done));
 }

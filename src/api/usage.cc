@@ -54,26 +54,26 @@ std::optional<PodUsage> usage_of(const store::Record& record) {
     return out;
 }
 
-Json heading(const Desk& desk, const Call& call, const Json& object) {
-    JsonObject meta{{"name", meta_text(object, "name")}, {"creationTimestamp", desk.now_text()}};
+Json heading(const ApiContext& context, const Call& call, const Json& object) {
+    JsonObject meta{{"name", meta_text(object, "name")}, {"creationTimestamp", context.now_text()}};
     if (call.kind->namespaced) meta["namespace"] = meta_text(object, "namespace");
     if (const Json* labels = base::find(object, {"metadata", "labels"})) meta["labels"] = *labels;
     return JsonObject{{"kind", call.kind->kind},
                       {"apiVersion", call.kind->api_version()},
                       {"metadata", std::move(meta)},
-                      {"timestamp", desk.now_text()},
+                      {"timestamp", context.now_text()},
                       {"window", "30s"}};
 }
 
-Result<JsonArray> pod_rows(Desk& desk, const Call& call, const Filter& filter) {
+Result<JsonArray> pod_rows(ApiContext& context, const Call& call, const Filter& filter) {
     store::Listing listing{"pods"};
     if (!call.ns.empty()) listing.ns = call.ns;
     JsonArray out;
-    for (const auto& record : TRY(desk.store.list(listing)).records) {
+    for (const auto& record : TRY(context.store.list(listing)).records) {
         if ((!call.name.empty() && record->key.name != call.name) || !filter.matches(*record)) continue;
         const auto usage = usage_of(*record);
         if (!usage) continue;
-        Json row = heading(desk, call, usage->pod);
+        Json row = heading(context, call, usage->pod);
         JsonArray containers;
         for (const auto& [name, amounts] : usage->containers) {
             containers.emplace_back(JsonObject{{"name", name}, {"usage", amounts.json()}});
@@ -84,21 +84,21 @@ Result<JsonArray> pod_rows(Desk& desk, const Call& call, const Filter& filter) {
     return out;
 }
 
-Result<std::map<std::string, Amounts>> node_sums(Desk& desk) {
+Result<std::map<std::string, Amounts>> node_sums(ApiContext& context) {
     std::map<std::string, Amounts> out;
-    for (const auto& record : TRY(desk.store.list({"pods"})).records) {
+    for (const auto& record : TRY(context.store.list({"pods"})).records) {
         const auto usage = usage_of(*record);
         if (usage) out[std::string(model::string_at(usage->pod, ".spec.nodeName"))].add(usage->total());
     }
     return out;
 }
 
-Result<JsonArray> node_rows(Desk& desk, const Call& call, const Filter& filter) {
-    auto sums = TRY(node_sums(desk));
+Result<JsonArray> node_rows(ApiContext& context, const Call& call, const Filter& filter) {
+    auto sums = TRY(node_sums(context));
     JsonArray out;
-    for (const auto& record : TRY(desk.store.list({"nodes"})).records) {
+    for (const auto& record : TRY(context.store.list({"nodes"})).records) {
         if ((!call.name.empty() && record->key.name != call.name) || !filter.matches(*record)) continue;
-        Json row = heading(desk, call, TRY(stored_object(*record)));
+        Json row = heading(context, call, TRY(stored_object(*record)));
         row.as_object()["usage"] = sums[record->key.name].json();
         out.push_back(std::move(row));
     }
@@ -111,9 +111,9 @@ bool is_usage(const Call& call) {
     return call.kind->group == "metrics.k8s.io";
 }
 
-Result<Response> answer_usage(Desk& desk, const Call& call) {
+Result<Response> answer_usage(ApiContext& context, const Call& call) {
     const Filter filter = TRY(Filter::parse(*call.kind, call.options));
-    JsonArray rows = TRY(call.kind->namespaced ? pod_rows(desk, call, filter) : node_rows(desk, call, filter));
+    JsonArray rows = TRY(call.kind->namespaced ? pod_rows(context, call, filter) : node_rows(context, call, filter));
     if (!call.name.empty()) {
         if (rows.empty()) return not_found_error(call.resource(), call.name);
         return json_response(200, base::to_text(rows.front()) + "\n");

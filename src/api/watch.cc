@@ -30,8 +30,8 @@ char type_letter(Event::Type type) {
 
 class WatchSource final : public Source {
 public:
-    WatchSource(Desk& desk, WatchRoom& room, const Call& call, const Form& form, Filter filter)
-        : desk_(desk),
+    WatchSource(ApiContext& context, WatchRoom& room, const Call& call, const Form& form, Filter filter)
+        : context_(context),
           room_(room),
           table_(call.table),
           kind_(*call.kind),
@@ -40,9 +40,9 @@ public:
           who_(call.who),
           bookmarks_(call.options.bookmarks) {
         const int64_t seconds = call.options.timeout_seconds.value_or(0);
-        const int64_t lasts = seconds > 0 ? seconds : 1800 + static_cast<int64_t>(desk.dice.below(1800));
-        ends_ = desk.clock.now() + std::chrono::seconds(lasts);
-        last_bookmark_ = last_asked_ = desk.clock.now();
+        const int64_t lasts = seconds > 0 ? seconds : 1800 + static_cast<int64_t>(context.ids.below(1800));
+        ends_ = context.clock.now() + std::chrono::seconds(lasts);
+        last_bookmark_ = last_asked_ = context.clock.now();
     }
 
     ~WatchSource() override {
@@ -54,7 +54,7 @@ public:
 
     // Events after `from`. Too old a version is an event of its own.
     void follow(store::Selector selector, store::Revision from) {
-        auto watch = desk_.store.watch(std::move(selector), from, [this] {
+        auto watch = context_.store.watch(std::move(selector), from, [this] {
             ready_.store(true, std::memory_order_release);
             room_.wake();
         });
@@ -74,10 +74,10 @@ public:
     State pull(std::string& out) override {
         if (failure_) return fail(out);
         if (initial_) return pull_initial(out);
-        const auto now = desk_.clock.now();
+        const auto now = context_.clock.now();
         if (now - last_asked_ >= std::chrono::seconds(1)) {
             last_asked_ = now;
-            if (!desk_.still_welcome(who_)) {
+            if (!context_.still_welcome(who_)) {
                 failure_ = Error{Reason::Unauthorized, "Unauthorized"};
                 return fail(out);
             }
@@ -115,7 +115,7 @@ private:
     }
 
     State pull_initial(std::string& out) {
-        auto page = desk_.store.list(*initial_);
+        auto page = context_.store.list(*initial_);
         if (!page) {
             failure_ = page.error();
             return fail(out);
@@ -158,7 +158,7 @@ private:
             auto fresh = std::make_shared<std::string>("{\"type\":\"");
             *fresh += type_text(type);
             *fresh += "\",\"object\":";
-            render_object({kind_, form_, desk_.clock.wall()}, *record, *fresh);
+            render_object({kind_, form_, context_.clock.wall()}, *record, *fresh);
             *fresh += "}\n";
             line = fresh;
             if (!initial_) room_.events.put(id, line);
@@ -170,13 +170,13 @@ private:
         out += "{\"type\":\"";
         out += type_text(type);
         out += "\",\"object\":";
-        render_event_table({kind_, form_, desk_.clock.wall()}, record, !columns_sent_, out);
+        render_event_table({kind_, form_, context_.clock.wall()}, record, !columns_sent_, out);
         columns_sent_ = true;
         out += "}\n";
     }
 
     void bookmark(std::string& out) {
-        last_bookmark_ = desk_.clock.now();
+        last_bookmark_ = context_.clock.now();
         const bool all_told = next_ == polled_.size();
         if (bookmarks_ && watch_ != nullptr && all_told) write_bookmark(watch_->progress(), false, out);
     }
@@ -201,7 +201,7 @@ private:
         out += "}\n";
     }
 
-    Desk& desk_;
+    ApiContext& context_;
     WatchRoom& room_;
     std::shared_ptr<const model::Kinds> table_;  // keeps kind_
     const model::Kind& kind_;
@@ -284,7 +284,7 @@ void EventCache::put(const Id& id, Line line) {
     }
 }
 
-Result<std::unique_ptr<Source>> open_watch(Desk& desk, WatchRoom& room, const Call& call, const Form& form) {
+Result<std::unique_ptr<Source>> open_watch(ApiContext& context, WatchRoom& room, const Call& call, const Form& form) {
     if (auto fits = check_watch_list(call); !fits) return fits.error();
     Filter filter = TRY(Filter::parse(*call.kind, call.options));
     const store::Revision asked = TRY(parse_version(call.options.resource_version));
@@ -295,14 +295,14 @@ Result<std::unique_ptr<Source>> open_watch(Desk& desk, WatchRoom& room, const Ca
     store::Revision from = asked;
     std::optional<store::Listing> listing;
     if (initial) {
-        from = desk.store.revision();
+        from = context.store.revision();
         if (asked > from) return version_too_large(asked, from);
         listing = store::Listing{selector.kind, selector.ns, kListPage, {}, from};
     } else if (call.options.initial_events && asked == 0) {
-        from = desk.store.revision();
+        from = context.store.revision();
     }
     if (auto place = take_place(room, call.who); !place) return place.error();
-    auto source = std::make_unique<WatchSource>(desk, room, call, form, std::move(filter));
+    auto source = std::make_unique<WatchSource>(context, room, call, form, std::move(filter));
     if (listing) source->begin_with(std::move(*listing), call.options.initial_events.value_or(false));
     source->follow(std::move(selector), from);
     return std::unique_ptr<Source>(std::move(source));

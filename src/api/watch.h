@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "api/call.h"
-#include "api/desk.h"
+#include "api/context.h"
 #include "api/filter.h"
 #include "api/http.h"
 #include "api/negotiate.h"
@@ -51,6 +51,6 @@ struct WatchRoom {
 inline constexpr int kMaxWatchesPerUser = 1'000;
 
 // Errors that belong in the HTTP answer are returned; a version that is too old is told in the stream.
-Result<std::unique_ptr<Source>> open_watch(Desk& desk, WatchRoom& room, const Call& call, const Form& form);
+Result<std::unique_ptr<Source>> open_watch(ApiContext& context, WatchRoom& room, const Call& call, const Form& form);
 
 }  // namespace berth::api

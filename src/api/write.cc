@@ -12,8 +12,8 @@ namespace {
 
 constexpr int kTries = 32;
 
-Outcome finish(const Call& call, const Draft& draft, const store::RecordPtr& record) {
-    Outcome out;
+Served finish(const Call& call, const Draft& draft, const store::RecordPtr& record) {
+    Served out;
     out.code = draft.code;
     out.warnings = draft.warnings;
     if (draft.removed) {
@@ -55,10 +55,10 @@ Error worded(const Call& call, const store::Write& write, const Error& error) {
 }
 
 // Somebody else wrote one of the objects between our look and our write.
-bool overtaken(const Desk& desk, const store::Txn& txn) {
+bool overtaken(const ApiContext& context, const store::Txn& txn) {
     for (const auto& write : txn.writes) {
         if (!write.if_revision) continue;
-        const auto head = desk.store.head(write.key);
+        const auto head = context.store.head(write.key);
         if (head == nullptr || head->revision != *write.if_revision) return true;
     }
     return false;
@@ -69,7 +69,7 @@ bool generated(const Call& call) {
 }
 
 struct Attempt {
-    Desk& desk;
+    ApiContext& context;
     CallPtr call;
     Compose compose;
     Done done;
@@ -83,10 +83,10 @@ Result<Draft> compose_in_scope(const Attempt& state, const store::RecordPtr& hea
 }
 
 void attempt(std::shared_ptr<Attempt> state) {
-    Desk& desk = state->desk;
+    ApiContext& context = state->context;
     const Call& call = *state->call;
     const bool creates = call.verb == Verb::Create && call.subresource.empty();
-    const auto head = creates ? nullptr : desk.store.head(call.key());
+    const auto head = creates ? nullptr : context.store.head(call.key());
     if (!node_may_write(call.who, attributes_of(call), head)) {
         return state->done(forbidden(refusal(call.who, attributes_of(call))));
     }
@@ -95,12 +95,12 @@ void attempt(std::shared_ptr<Attempt> state) {
     auto draft = std::make_shared<Draft>(std::move(*composed));
     const store::Write& write = draft->txn.writes[draft->subject];
     if (call.options.dry_run) {
-        if (creates && desk.store.head(write.key) != nullptr) {
+        if (creates && context.store.head(write.key) != nullptr) {
             return state->done(already_exists_error(call.resource(), write.key.name));
         }
         return state->done(finish(call, *draft, imagine(write, head)));
     }
-    desk.store.submit(draft->txn, [state, draft](Result<store::Commit> result) {
+    context.store.submit(draft->txn, [state, draft](Result<store::Commit> result) {
         const Call& asked = *state->call;
         const store::Write& subject = draft->txn.writes[draft->subject];
         if (result) {
@@ -109,7 +109,7 @@ void attempt(std::shared_ptr<Attempt> state) {
         }
         const Reason reason = result.error().reason;
         const bool taken = reason == Reason::AlreadyExists && generated(asked);
-        const bool raced = reason == Reason::Conflict && overtaken(state->desk, draft->txn);
+        const bool raced = reason == Reason::Conflict && overtaken(state->context, draft->txn);
         if ((taken || raced) && --state->tries > 0) return attempt(state);
         if (raced) return state->done(modified_error(asked.resource(), subject.key.name));
         state->done(worded(asked, subject, result.error()));
@@ -118,8 +118,8 @@ void attempt(std::shared_ptr<Attempt> state) {
 
 }  // namespace
 
-void write(Desk& desk, CallPtr call, Compose compose, Done done) {
-    attempt(std::make_shared<Attempt>(Attempt{desk, std::move(call), std::move(compose), std::move(done)}));
+void write(ApiContext& context, CallPtr call, Compose compose, Done done) {
+    attempt(std::make_shared<Attempt>(Attempt{context, std::move(call), std::move(compose), std::move(done)}));
 }
 
 Draft draft_removal(const store::RecordPtr& head) {

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "api/call.h"
-#include "api/desk.h"
+#include "api/context.h"
 #include "store/store.h"
 
 // The writing verbs below HTTP. Each calls done exactly once: when refused, or when the write is durable.
@@ -11,11 +11,11 @@ namespace berth::api {
 
 using CallPtr = std::shared_ptr<const Call>;
 
-void create_object(Desk& desk, CallPtr call, Done done);
-void update_object(Desk& desk, CallPtr call, Done done);
-void patch_object(Desk& desk, CallPtr call, Done done);
-void delete_object(Desk& desk, CallPtr call, Done done);
-void delete_collection(Desk& desk, CallPtr call, Done done);
+void create_object(ApiContext& context, CallPtr call, Done done);
+void update_object(ApiContext& context, CallPtr call, Done done);
+void patch_object(ApiContext& context, CallPtr call, Done done);
+void delete_object(ApiContext& context, CallPtr call, Done done);
+void delete_collection(ApiContext& context, CallPtr call, Done done);
 
 // --- what they share ---
 
@@ -33,14 +33,14 @@ struct Draft {
 using Compose = std::function<Result<Draft>(const store::RecordPtr& head)>;
 
 // Composes and submits, again while the head moves under it; dry runs stop before the store.
-void write(Desk& desk, CallPtr call, Compose compose, Done done);
+void write(ApiContext& context, CallPtr call, Compose compose, Done done);
 
 // An update of one object, or its removal when it is being deleted and its last finalizer went. `unread`: the part of
 // the head that neither has.
 Draft draft_update(const store::RecordPtr& head, const Json& before, Json after, std::string_view unread = {});
 Draft draft_removal(const store::RecordPtr& head);
 // What a delete does now: preconditions, propagation, finalizers, a pod's grace period.
-Result<Draft> draft_delete(Desk& desk, const Call& call, const store::RecordPtr& head);
+Result<Draft> draft_delete(ApiContext& context, const Call& call, const store::RecordPtr& head);
 
 // What every update must leave as it was, and what it may not change; sets generation.
 Status settle_update(const Call& call, const Json& before, Json& after);

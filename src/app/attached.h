@@ -27,7 +27,7 @@ struct AttachedOptions {
 void add_attached_flags(cli::CommandLine& line, AttachedOptions& options);
 
 using StartComponent =
-    std::function<std::unique_ptr<Component>(std::unique_ptr<link::Server> server, base::Metrics& metrics)>;
+    std::function<std::unique_ptr<Component>(std::unique_ptr<link::ApiClient> server, base::Metrics& metrics)>;
 
 // Runs a component until SIGTERM: at once, or from the moment its lease is ours. It lists the server only then, so that
 // it knows what earlier leaders did before its first decision. When the lease is lost the process ends with 1 on the

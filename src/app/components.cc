@@ -28,12 +28,12 @@ namespace {
 
 // Requests one behind the other, many of them under way: each sees what those before it wrote. The first refusal is
 // kept. The answers come on other threads.
-class Convoy {
+class Pipeline {
 public:
-    explicit Convoy(link::Server& door) : door_(door) {}
-    ~Convoy() { wait_below(1); }
-    Convoy(const Convoy&) = delete;
-    Convoy& operator=(const Convoy&) = delete;
+    explicit Pipeline(link::ApiClient& door) : door_(door) {}
+    ~Pipeline() { wait_below(1); }
+    Pipeline(const Pipeline&) = delete;
+    Pipeline& operator=(const Pipeline&) = delete;
 
     void send(link::Request request) {
         wait_below(kMostUnderWay);
@@ -68,7 +68,7 @@ private:
         changed_.wait(lock, [&] { return under_way_ < count; });
     }
 
-    link::Server& door_;
+    link::ApiClient& door_;
     std::mutex mutex_;
     std::condition_variable changed_;
     size_t under_way_ = 0;
@@ -82,8 +82,8 @@ std::string collection_of(const model::Kind& kind, const std::string& ns) {
 }
 
 // Creates an object with its status, unless one of its name exists.
-Status create_once(Server& server, Convoy& convoy, const Json& object) {
-    const auto kinds = server.desk().kinds();
+Status create_once(Server& server, Pipeline& convoy, const Json& object) {
+    const auto kinds = server.context().kinds();
     const auto version = std::string(base::find_string(object, {"apiVersion"}));
     const model::Kind* kind = kinds->of(version, base::find_string(object, {"kind"}));
     if (!kind)
@@ -105,10 +105,10 @@ int turn_of(const Json& object) {
 }
 
 // Nodes of a file are simulated ones.
-Status create_all(std::vector<Json> objects, Server& server, link::Server& door) {
+Status create_all(std::vector<Json> objects, Server& server, link::ApiClient& door) {
     std::stable_sort(objects.begin(), objects.end(),
                      [](const Json& a, const Json& b) { return turn_of(a) < turn_of(b); });
-    Convoy convoy(door);
+    Pipeline convoy(door);
     for (auto& object : objects) {
         if (base::find_string(object, {"kind"}) == "Node") {
             base::object_at(object, {"metadata", "annotations"})[control::kSimulatedNode] = "true";
@@ -131,9 +131,9 @@ public:
         const auto record = server_.store().head({"configmaps", "kube-system", std::string(kName)});
         return record != nullptr && base::mentions(*record->bytes, mark_);
     }
-    Status remember(const std::string& file, link::Server& door) const {
+    Status remember(const std::string& file, link::ApiClient& door) const {
         const Json mark(JsonObject{{"data", JsonObject{{mark_, file}}}});
-        Convoy convoy(door);
+        Pipeline convoy(door);
         TRY(create_once(server_, convoy,
                         JsonObject{{"apiVersion", "v1"},
                                    {"kind", "ConfigMap"},
@@ -165,17 +165,17 @@ Result<control::SimulatedNode> node_template(const UpOptions& options) {
 }
 
 // From --nodes-file, or as many as --nodes says.
-Status create_nodes(Server& server, const UpOptions& options, link::Server& door) {
+Status create_nodes(Server& server, const UpOptions& options, link::ApiClient& door) {
     if (!options.nodes_file.empty()) {
         auto made = create_all(TRY(cli::read_object_file(options.nodes_file)), server, door);
         if (!made) return base::bad_request(fmt::format("{}: {}", options.nodes_file, made.error().message));
         return {};
     }
     control::SimulatedNode node = TRY(node_template(options));
-    Convoy convoy(door);
+    Pipeline convoy(door);
     for (int i = 0; i < options.nodes; ++i) {
         node.name = fmt::format("node-{}", i);
-        TRY(create_once(server, convoy, control::simulated_node(node, server.desk().clock.wall())));
+        TRY(create_once(server, convoy, control::simulated_node(node, server.context().clock.wall())));
     }
     return convoy.arrive();
 }
@@ -215,7 +215,7 @@ run::ControllersDriver::Reconcilers chosen(std::vector<std::unique_ptr<control::
 run::ControllersDriver::Reconcilers reconcilers(Server& server, const UpOptions& options) {
     std::vector<std::string> all;
     std::vector<std::string> namespaced;
-    for (const auto& kind : server.desk().kinds()->all()) {
+    for (const auto& kind : server.context().kinds()->all()) {
         // Views of a stored kind, and kinds that are only asked, have nothing of their own; events end by themselves.
         const bool stored = kind->stored_kind.empty() && kind->allows("watch") && kind->plural != "events";
         if (!stored) continue;
@@ -254,7 +254,7 @@ Result<sched::Configuration> scheduler_configuration(const UpOptions& options) {
 Result<std::vector<std::unique_ptr<Component>>> start_components(Server& server, const UpOptions& options) {
     if (!server.store().failure()) TRY(create_first_objects(server, options));
     std::vector<std::unique_ptr<Component>> out;
-    const base::Clock& clock = server.desk().clock;
+    const base::Clock& clock = server.context().clock;
     base::Metrics& metrics = server.front().metrics();
     if (!options.no_scheduler) {
         sched::Configuration config = TRY(scheduler_configuration(options));

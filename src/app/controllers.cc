@@ -23,7 +23,7 @@ struct WebhookFlags {
 // How the webhook's part of the process reaches the server: a way of its own, so that neither waits for the other.
 struct WebhookDoor {
     run::WebhookOptions options;
-    std::function<Result<std::unique_ptr<link::Server>>()> connect;
+    std::function<Result<std::unique_ptr<link::ApiClient>>()> connect;
 };
 
 void add_webhook_flags(cli::CommandLine& line, WebhookFlags& flags) {
@@ -51,7 +51,7 @@ Result<std::optional<WebhookDoor>> open_webhook(const WebhookFlags& flags, const
 
 class Controllers final : public Component {
 public:
-    Controllers(std::unique_ptr<link::Server> server, base::Duration gc, const std::optional<WebhookDoor>& door,
+    Controllers(std::unique_ptr<link::ApiClient> server, base::Duration gc, const std::optional<WebhookDoor>& door,
                 base::Metrics& metrics)
         : reservations_("reservations", base::system_clock(), [&](link::Wake wake) {
               return std::make_unique<run::ReservationsDriver>(std::move(server), std::move(wake), gc, metrics);
@@ -93,7 +93,7 @@ int controllers(std::vector<std::string> words) {
         return cli::kFailed;
     }
     return run_attached("berth controllers", options,
-                        [&](std::unique_ptr<link::Server> server, base::Metrics& metrics) {
+                        [&](std::unique_ptr<link::ApiClient> server, base::Metrics& metrics) {
                             return std::make_unique<Controllers>(std::move(server), gc, *door, metrics);
                         });
 }

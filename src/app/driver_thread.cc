@@ -5,13 +5,13 @@
 namespace berth::app {
 
 DriverThread::DriverThread(const char* name, const base::Clock& clock, const Make& make, base::Turn turn)
-    : clock_(clock), driver_(make([this] { bell_.ring(); })) {
+    : clock_(clock), driver_(make([this] { wake_.notify(); })) {
     thread_ = base::named_thread(name, [this] { run(); }, turn);
 }
 
 DriverThread::~DriverThread() {
     stopping_ = true;
-    bell_.ring();
+    wake_.notify();
     thread_.join();
 }
 
@@ -30,7 +30,7 @@ void DriverThread::wait(base::Duration most) {
     const auto now = std::chrono::steady_clock::now();
     const auto end = now + most;
     std::this_thread::sleep_until(std::min(now + rest_.after(woken_, now), end));
-    bell_.wait(end - std::chrono::steady_clock::now());
+    wake_.wait(end - std::chrono::steady_clock::now());
     woken_ = std::chrono::steady_clock::now();
 }
 

@@ -8,9 +8,9 @@
 
 #include "app/component.h"
 #include "base/thread.h"
-#include "link/bell.h"
-#include "link/rest.h"
 #include "link/session.h"
+#include "link/wake_event.h"
+#include "link/wake_throttle.h"
 #include "run/driver.h"
 
 namespace berth::app {
@@ -33,8 +33,8 @@ private:
     void wait(base::Duration most);
 
     const base::Clock& clock_;
-    link::Bell bell_;
-    link::Rest rest_;
+    link::WakeEvent wake_;
+    link::WakeThrottle rest_;
     std::chrono::steady_clock::time_point woken_;
     std::atomic<bool> stopping_ = false;
     std::unique_ptr<run::Driver> driver_;

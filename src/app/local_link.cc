@@ -25,7 +25,7 @@ Result<api::Call> call_for(Server& server, const api::Identity& who, link::Reque
     api::Call call;
     call.who = who;
     call.verb = TRY(verb_of(request.method));
-    call.table = server.desk().kinds();
+    call.table = server.context().kinds();
     call.kind = call.table->find(route->group, route->version, route->plural);
     if (!call.kind) return base::not_found(fmt::format("no such resource: {}", request.path));
     call.subresource = route->subresource;
@@ -45,14 +45,14 @@ link::Reply reply_of(const Error& error) {
 
 }  // namespace
 
-std::unique_ptr<link::Server> local_link(Server& server, api::Identity who) {
+std::unique_ptr<link::ApiClient> local_link(Server& server, api::Identity who) {
     return std::make_unique<link::LocalServer>(
         server.store(), [&server, who = std::move(who)](link::Request request, link::ReplyTo reply) {
             // Who wrote an object sees it in its feed, and need not be given a copy.
             const bool reads = request.method == "GET";
             auto call = call_for(server, who, std::move(request));
             if (!call) return reply(reply_of(call.error()));
-            server.front().call(std::move(*call), [reads, reply = std::move(reply)](Result<api::Outcome> outcome) {
+            server.front().call(std::move(*call), [reads, reply = std::move(reply)](Result<api::Served> outcome) {
                 if (!outcome) return reply(reply_of(outcome.error()));
                 link::Reply answer{outcome->code, std::move(outcome->text), 0};
                 if (outcome->record) {

@@ -51,7 +51,7 @@ int scheduler(std::vector<std::string> words) {
         fmt::print(stderr, "berth scheduler: {}\n", extenders.error().message);
         return cli::kFailed;
     }
-    const auto start = [&](std::unique_ptr<link::Server> server, base::Metrics& metrics) {
+    const auto start = [&](std::unique_ptr<link::ApiClient> server, base::Metrics& metrics) {
         const auto& clock = base::system_clock();
         return std::make_unique<DriverThread>("scheduler", clock, [&](link::Wake wake) {
             run::SchedulerDriver::Doors doors{std::move(server), std::move(wake), metrics, clock,

@@ -104,12 +104,12 @@ Status Server::open_door(const ServerOptions& options) {
     const auto hosts = certificate_hosts(address.host);
     const api::Pki pki = TRY(api::open_pki(options.data_dir + "/pki", hosts));
     auto credentials = TRY(api::Credentials::open(options.data_dir + "/pki", base::system_clock()));
-    desk_ = std::make_unique<api::Desk>(*store_, base::system_clock(), base::seed_from_system());
-    desk_->identify_token = [credentials](std::string_view token) { return credentials->identify(token); };
-    desk_->still_welcome = [credentials](const api::Identity& who) { return credentials->still_accepts(who); };
+    context_ = std::make_unique<api::ApiContext>(*store_, base::system_clock(), base::seed_from_system());
+    context_->identify_token = [credentials](std::string_view token) { return credentials->identify(token); };
+    context_->still_welcome = [credentials](const api::Identity& who) { return credentials->still_accepts(who); };
     audit_ = TRY(open_audit_log(options));
-    if (audit_) desk_->audit = [log = audit_.get()](api::AuditEvent&& event) { log->tell(std::move(event)); };
-    front_ = std::make_unique<api::Front>(*desk_, api::Authenticator(credentials));
+    if (audit_) context_->audit = [log = audit_.get()](api::AuditEvent&& event) { log->tell(std::move(event)); };
+    front_ = std::make_unique<api::Front>(*context_, api::Authenticator(credentials));
     front_->set_hosts(hosts);
     api::HttpOptions http;
     http.host = address.host;
@@ -125,7 +125,7 @@ Status Server::open_door(const ServerOptions& options) {
     front_->set_wake([server = http_.get()] { server->wake(); });
     const uint16_t port = TRY(http_->start());
     ca_certificate_ = pki.ca_pem;
-    if (!store_->failure()) TRY(api::make_first_objects(*desk_, {port, pki.ca_pem}));
+    if (!store_->failure()) TRY(api::make_first_objects(*context_, {port, pki.ca_pem}));
     url_ = fmt::format("{}://{}:{}", options.plain_http ? "http" : "https", url_host(address.host), port);
     kubeconfig_ = options.data_dir + "/kubeconfig";
     auto written = write_kubeconfigs(options.data_dir, url_, pki, !options.plain_http);
@@ -171,11 +171,11 @@ Server::~Server() {
 
 void Server::tick() {
     give_back_memory();
-    const auto now = desk_->clock.now();
+    const auto now = context_->clock.now();
     const bool flooded = store_->count("events") > api::kMostEvents + api::kMostEvents / 10;
     if (!flooded && now - last_expiry_ < std::chrono::minutes(1)) return;
     last_expiry_ = now;
-    api::expire_events(*desk_);
+    api::expire_events(*context_);
     store_->forget_aged();
 }
 

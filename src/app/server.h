@@ -4,7 +4,7 @@
 #include <string>
 
 #include "api/audit.h"
-#include "api/desk.h"
+#include "api/context.h"
 #include "api/front.h"
 #include "api/http.h"
 #include "run/bind_guard.h"
@@ -37,7 +37,7 @@ public:
     store::Store& store() { return *store_; }
     // The door for components in this process: front().call(), with an identity of api/identity.h.
     api::Front& front() { return *front_; }
-    api::Desk& desk() { return *desk_; }
+    api::ApiContext& context() { return *context_; }
     const std::string& url() const { return url_; }
     const std::string& kubeconfig() const { return kubeconfig_; }
     const std::string& ca_certificate() const { return ca_certificate_; }
@@ -54,7 +54,7 @@ private:
     std::unique_ptr<api::AuditLog> audit_;   // outlives what still tells it something
     std::unique_ptr<run::BindGuard> guard_;  // outlives the store, which calls it
     std::unique_ptr<store::Store> store_;
-    std::unique_ptr<api::Desk> desk_;
+    std::unique_ptr<api::ApiContext> context_;
     std::unique_ptr<api::Front> front_;
     std::unique_ptr<api::HttpServer> http_;
     std::string url_;

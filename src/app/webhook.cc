@@ -21,13 +21,13 @@ std::string content_type(int code) {
 
 }  // namespace
 
-Webhook::Webhook(std::unique_ptr<link::Server> server, run::WebhookOptions options, const base::Clock& clock)
+Webhook::Webhook(std::unique_ptr<link::ApiClient> server, run::WebhookOptions options, const base::Clock& clock)
     : options_(std::move(options)) {
     thread_ = std::make_unique<DriverThread>(
         "webhook", clock, [&](link::Wake wake) { return driver(std::move(server), std::move(wake)); });
 }
 
-std::unique_ptr<run::Driver> Webhook::driver(std::unique_ptr<link::Server> server, link::Wake wake) {
+std::unique_ptr<run::Driver> Webhook::driver(std::unique_ptr<link::ApiClient> server, link::Wake wake) {
     run::WebhookDriver::Doors doors{std::move(server), std::move(wake),
                                     [host = options_.host](base::Duration life) { return issue(host, life); },
                                     [this](const run::ServingKeys& keys) { return listen(keys); },

@@ -11,13 +11,13 @@ namespace berth::app {
 // The webhook that judges bindings on a stock API server, with its port and its thread.
 class Webhook final : public Component {
 public:
-    Webhook(std::unique_ptr<link::Server> server, run::WebhookOptions options, const base::Clock& clock);
+    Webhook(std::unique_ptr<link::ApiClient> server, run::WebhookOptions options, const base::Clock& clock);
 
     bool synced() const override { return thread_->synced(); }
     std::shared_ptr<const api::HttpCounters> counters() const { return counters_; }
 
 private:
-    std::unique_ptr<run::Driver> driver(std::unique_ptr<link::Server> server, link::Wake wake);
+    std::unique_ptr<run::Driver> driver(std::unique_ptr<link::ApiClient> server, link::Wake wake);
     Status listen(const run::ServingKeys& keys);
 
     const run::WebhookOptions options_;

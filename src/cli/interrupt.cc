@@ -17,7 +17,7 @@ Interrupt::Interrupt() {
             // Who says it twice does not want to wait for anything.
             if (came_.exchange(true)) ::_exit(128 + signal);
             const std::lock_guard lock(mutex_);
-            if (bell_ != nullptr) bell_->ring();
+            if (wake_ != nullptr) wake_->notify();
         }
     });
 }
@@ -28,9 +28,9 @@ Interrupt::~Interrupt() {
     thread_.join();
 }
 
-void Interrupt::wake(link::Bell* bell) {
+void Interrupt::wake(link::WakeEvent* wake) {
     const std::lock_guard lock(mutex_);
-    bell_ = bell;
+    wake_ = wake;
 }
 
 }  // namespace berth::cli

@@ -4,7 +4,7 @@
 #include <mutex>
 #include <thread>
 
-#include "link/bell.h"
+#include "link/wake_event.h"
 
 namespace berth::cli {
 
@@ -19,13 +19,13 @@ public:
 
     bool came() const { return came_; }
     // Whom to wake; nullptr: nobody waits.
-    void wake(link::Bell* bell);
+    void wake(link::WakeEvent* wake);
 
 private:
     std::atomic<bool> came_ = false;
     std::atomic<bool> over_ = false;
     std::mutex mutex_;
-    link::Bell* bell_ = nullptr;
+    link::WakeEvent* wake_ = nullptr;
     std::thread thread_;
 };
 

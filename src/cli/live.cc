@@ -18,7 +18,7 @@ Error refused(const link::Reply& reply) {
 }
 
 // Page by page. A kind that the server does not have is no error: there are none of it.
-Status list_into(link::Server& server, const ledger::Kind& kind, World& world) {
+Status list_into(link::ApiClient& server, const ledger::Kind& kind, World& world) {
     std::string more;
     do {
         const auto reply = TRY(link::ask(server, {"GET", fmt::format("{}/{}?limit=500{}{}", kind.path(), kind.plural,
@@ -52,13 +52,13 @@ Result<Connection> open_connection(const ServerFlags& flags) {
     return out;
 }
 
-Result<Json> ask_object(link::Server& server, link::Request request) {
+Result<Json> ask_object(link::ApiClient& server, link::Request request) {
     const auto reply = TRY(link::ask(server, std::move(request)));
     if (!reply.ok()) return refused(reply);
     return base::parse_json(reply.body);
 }
 
-Status load_live(link::Server& server, World& world) {
+Status load_live(link::ApiClient& server, World& world) {
     for (const auto& kind : ledger::kinds()) TRY(list_into(server, kind, world));
     return {};
 }

@@ -7,8 +7,8 @@
 #include "base/json.h"
 #include "cli/command_line.h"
 #include "cli/world.h"
+#include "link/api_client.h"
 #include "link/kubeconfig.h"
-#include "link/server.h"
 
 namespace berth::cli {
 
@@ -20,15 +20,15 @@ struct ServerFlags {
 void add_server_flags(CommandLine& line, ServerFlags& flags);
 
 struct Connection {
-    std::unique_ptr<link::Server> server;
+    std::unique_ptr<link::ApiClient> server;
     std::string ns;  // of the flag, else of the kubeconfig's context
 };
 Result<Connection> open_connection(const ServerFlags& flags);
 
 // The object of a 2xx answer. An answer of another code is an Error in the server's words.
-Result<Json> ask_object(link::Server& server, link::Request request);
+Result<Json> ask_object(link::ApiClient& server, link::Request request);
 
 // Everything that placement depends on, as the server has it now.
-Status load_live(link::Server& server, World& world);
+Status load_live(link::ApiClient& server, World& world);
 
 }  // namespace berth::cli

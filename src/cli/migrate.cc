@@ -78,12 +78,12 @@ std::string reservation_name(const Json& pod) {
                        uid.substr(uid.size() - std::min<size_t>(uid.size(), 5)));
 }
 
-Status remove(link::Server& server, const std::string& name) {
+Status remove(link::ApiClient& server, const std::string& name) {
     TRY(ask_object(server, {"DELETE", fmt::format("{}/{}", kReservations, name)}));
     return {};
 }
 
-Status evict(link::Server& server, const Json& pod, bool only_ask) {
+Status evict(link::ApiClient& server, const Json& pod, bool only_ask) {
     const std::string ns = text_at(pod, {"metadata", "namespace"}), name = text_at(pod, {"metadata", "name"});
     const Json body(JsonObject{
         {"apiVersion", "policy/v1"},
@@ -100,7 +100,8 @@ Status evict(link::Server& server, const Json& pod, bool only_ask) {
 }
 
 // The node that was found, or why there is none.
-Result<std::string> wait_for_place(link::Server& server, const std::string& name, int timeout_s, Interrupt& interrupt) {
+Result<std::string> wait_for_place(link::ApiClient& server, const std::string& name, int timeout_s,
+                                   Interrupt& interrupt) {
     std::string node, trouble, waits;
     const auto placed = [&](const Json& object, bool gone) {
         if (text_at(object, {"metadata", "name"}) != name) return false;
@@ -132,7 +133,7 @@ Taker taker_of(const Json& reservation) {
 }
 
 // The pod that took the room.
-Result<Taker> wait_for_taker(link::Server& server, const std::string& name, int timeout_s, Interrupt& interrupt) {
+Result<Taker> wait_for_taker(link::ApiClient& server, const std::string& name, int timeout_s, Interrupt& interrupt) {
     Taker taker;
     std::string trouble;
     const auto taken = [&](const Json& object, bool gone) {
@@ -164,7 +165,7 @@ void say(fmt::format_string<T...> words, T&&... values) {
 // there is another round, with another reservation.
 class Migration {
 public:
-    Migration(link::Server& server, Interrupt& interrupt, const Flags& flags, Json pod, Json reservation)
+    Migration(link::ApiClient& server, Interrupt& interrupt, const Flags& flags, Json pod, Json reservation)
         : server_(server),
           interrupt_(interrupt),
           flags_(flags),
@@ -268,7 +269,7 @@ private:
         return out;
     }
 
-    link::Server& server_;
+    link::ApiClient& server_;
     Interrupt& interrupt_;
     const Flags& flags_;
     const Json pod_;
@@ -283,7 +284,7 @@ private:
 Status run(const Flags& flags) {
     Interrupt interrupt;
     const auto connection = TRY(open_connection(flags.server));
-    link::Server& server = *connection.server;
+    link::ApiClient& server = *connection.server;
     const Json pod =
         TRY(ask_object(server, {"GET", fmt::format("/api/v1/namespaces/{}/pods/{}", connection.ns, flags.name)}));
     // It must outlive the wait for room and the wait for the replacement.

@@ -117,7 +117,7 @@ Result<JsonObject> spec_of(const ReserveFlags& flags) {
     return spec;
 }
 
-Result<std::vector<std::string>> node_names(link::Server& server, const std::string& selector) {
+Result<std::vector<std::string>> node_names(link::ApiClient& server, const std::string& selector) {
     std::vector<std::string> out;
     std::string path = "/api/v1/nodes";
     if (!selector.empty()) path += "?labelSelector=" + percent_encoded(selector);
@@ -131,7 +131,7 @@ Result<std::vector<std::string>> node_names(link::Server& server, const std::str
     return out;
 }
 
-Status create(link::Server& server, const std::vector<Json>& objects, const Flags& flags) {
+Status create(link::ApiClient& server, const std::vector<Json>& objects, const Flags& flags) {
     size_t made = 0;
     for (const auto& object : objects) {
         const auto name = base::find_string(object, {"metadata", "name"});
@@ -210,7 +210,7 @@ private:
     std::string failed_;  // the first that never will be
 };
 
-Status wait_for(link::Server& server, const std::vector<Json>& objects, int timeout_s) {
+Status wait_for(link::ApiClient& server, const std::vector<Json>& objects, int timeout_s) {
     Progress progress(objects);
     until(
         server, {"scheduling.koordinator.sh", "v1alpha1", "reservations"}, timeout_s,

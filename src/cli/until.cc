@@ -4,16 +4,16 @@
 
 #include "base/clock.h"
 #include "cli/interrupt.h"
-#include "link/bell.h"
+#include "link/wake_event.h"
 
 namespace berth::cli {
 namespace {
 
-// The bell that an interrupt rings, while it is there.
+// The wake that an interrupt rings, while it is there.
 class Waking {
 public:
-    Waking(Interrupt* interrupt, link::Bell& bell) : interrupt_(interrupt) {
-        if (interrupt_ != nullptr) interrupt_->wake(&bell);
+    Waking(Interrupt* interrupt, link::WakeEvent& wake) : interrupt_(interrupt) {
+        if (interrupt_ != nullptr) interrupt_->wake(&wake);
     }
     ~Waking() {
         if (interrupt_ != nullptr) interrupt_->wake(nullptr);
@@ -28,14 +28,14 @@ private:
 
 }  // namespace
 
-bool until(link::Server& server, const link::Resource& resource, int seconds,
+bool until(link::ApiClient& server, const link::Resource& resource, int seconds,
            const std::function<bool(const Json& object, bool gone)>& enough, const std::function<bool()>& enough_listed,
            Interrupt* interrupt) {
     const auto& clock = base::system_clock();
     const auto end = clock.now() + std::chrono::seconds(seconds);
-    link::Bell bell;
-    const Waking waking(interrupt, bell);
-    const auto feed = server.follow(resource, [&bell] { bell.ring(); });
+    link::WakeEvent wake;
+    const Waking waking(interrupt, wake);
+    const auto feed = server.follow(resource, [&wake] { wake.notify(); });
     while (clock.now() < end && !waking.interrupted()) {
         const auto events = feed->poll(1000);
         for (const auto& event : events) {
@@ -46,7 +46,7 @@ bool until(link::Server& server, const link::Resource& resource, int seconds,
             const auto object = base::parse_json(*event.text);
             if (object && enough(*object, event.type == link::FeedEvent::Type::Gone)) return true;
         }
-        if (events.empty()) bell.wait(end - clock.now());
+        if (events.empty()) wake.wait(end - clock.now());
     }
     return false;
 }

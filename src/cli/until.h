@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/json.h"
-#include "link/server.h"
+#include "link/api_client.h"
 
 namespace berth::cli {
 
@@ -13,7 +13,7 @@ class Interrupt;
 // Follows a resource until `enough` says so of one of its objects; false: not within that many seconds, or not before
 // the interrupt. `gone`: the object is what it last was, and no longer there. `enough_listed` is asked when everything
 // that is there was told.
-bool until(link::Server& server, const link::Resource& resource, int seconds,
+bool until(link::ApiClient& server, const link::Resource& resource, int seconds,
            const std::function<bool(const Json& object, bool gone)>& enough,
            const std::function<bool()>& enough_listed = {}, Interrupt* interrupt = nullptr);
 

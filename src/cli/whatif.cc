@@ -42,7 +42,7 @@ Json texts(const std::vector<std::string>& values) {
     return out;
 }
 
-Json outcome_document(const Outcome& outcome) {
+Json outcome_document(const Placement& outcome) {
     JsonObject rejected;
     for (const auto& [node, reasons] : outcome.rejected) rejected[node] = texts(reasons);
     JsonObject charges;
@@ -65,7 +65,7 @@ Json outcome_document(const Outcome& outcome) {
     };
 }
 
-std::string why(const Outcome& outcome, bool scores) {
+std::string why(const Placement& outcome, bool scores) {
     std::string text = outcome.error.empty() ? outcome.message : outcome.error;
     if (!outcome.victims.empty()) text += fmt::format("evicts {}", fmt::join(outcome.victims, ", "));
     if (!scores || outcome.scores.empty()) return text;
@@ -119,7 +119,7 @@ int fail(const Error& error) {
 
 }  // namespace
 
-Json whatif_document(const std::vector<Outcome>& outcomes, const std::vector<Holding>& holdings) {
+Json whatif_document(const std::vector<Placement>& outcomes, const std::vector<Holding>& holdings) {
     JsonArray results;
     for (const auto& outcome : outcomes) results.push_back(outcome_document(outcome));
     JsonArray reservations;
@@ -133,7 +133,7 @@ Json whatif_document(const std::vector<Outcome>& outcomes, const std::vector<Hol
     return JsonObject{{"results", results}, {"reservations", reservations}};
 }
 
-std::string whatif_table(const std::vector<Outcome>& outcomes, const std::vector<Holding>& holdings, bool scores) {
+std::string whatif_table(const std::vector<Placement>& outcomes, const std::vector<Holding>& holdings, bool scores) {
     TextTable results({"KIND", "NAME", "NODE", "RESERVATION", "WHY"});
     for (const auto& outcome : outcomes) {
         const std::string name = outcome.ns.empty() ? outcome.name : outcome.ns + "/" + outcome.name;

@@ -11,7 +11,7 @@ namespace berth::cli {
 int whatif(std::vector<std::string> words);
 
 // The document of product.md: every key is always present.
-Json whatif_document(const std::vector<Outcome>& outcomes, const std::vector<Holding>& holdings);
-std::string whatif_table(const std::vector<Outcome>& outcomes, const std::vector<Holding>& holdings, bool scores);
+Json whatif_document(const std::vector<Placement>& outcomes, const std::vector<Holding>& holdings);
+std::string whatif_table(const std::vector<Placement>& outcomes, const std::vector<Holding>& holdings, bool scores);
 
 }  // namespace berth::cli

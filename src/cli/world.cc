@@ -9,9 +9,9 @@
 #include "control/reservations.h"
 #include "model/node.h"
 #include "model/node_reservation.h"
+#include "model/preemption_hold.h"
 #include "model/reservation_rules.h"
 #include "model/reservation_status.h"
-#include "model/room.h"
 #include "sched/cycle.h"
 #include "sched/draw.h"
 #include "sched/volume_plan.h"
@@ -19,7 +19,7 @@
 namespace berth::cli {
 namespace {
 
-void fill(Outcome& outcome, const sched::Verdict& verdict, const ledger::Ledger& ledger) {
+void fill(Placement& outcome, const sched::Verdict& verdict, const ledger::Ledger& ledger) {
     for (size_t i = 0; i < verdict.feasible.size(); ++i) {
         const std::string name(ledger.name(verdict.feasible[i]));
         outcome.feasible.push_back(name);
@@ -247,7 +247,8 @@ void World::see_nominations() {
         if (entrant.is_reservation) continue;
         const auto& pod = pods_.find(entrant.key)->second;
         if (pod.nominated_node.empty() || !pod.gates.empty()) continue;
-        if (const auto room = reservation(model::room_name(pod.meta.uid)); room && model::holds_room(*room)) continue;
+        if (const auto room = reservation(model::preemption_hold_name(pod.meta.uid)); room && model::holds_room(*room))
+            continue;
         nominated_.put(std::make_shared<const model::Pod>(pod), pod.nominated_node);
     }
 }
@@ -276,12 +277,12 @@ sched::Preemption World::would_preempt(const sched::Ask& ask, const sched::Strik
     return sched::preempt(ask, ledger_, profile_for(*ask.spec), strikes, nominated_, costs_);
 }
 
-std::vector<Outcome> World::settle() {
+std::vector<Placement> World::settle() {
     prepare();
-    std::vector<Outcome> outcomes;
+    std::vector<Placement> outcomes;
     for (auto& broken : broken_) {
         if (std::exchange(broken.told, true)) continue;
-        Outcome outcome;
+        Placement outcome;
         outcome.is_reservation = broken.is_reservation;
         outcome.ns = broken.ns;
         outcome.name = broken.name;
@@ -302,8 +303,8 @@ const sched::Profile& World::profile_for(const model::PodSpec& spec) const {
     return named == profiles_.end() ? profiles_.begin()->second : named->second;
 }
 
-Outcome World::place_pod(const model::Pod& pod) {
-    Outcome outcome;
+Placement World::place_pod(const model::Pod& pod) {
+    Placement outcome;
     outcome.ns = pod.meta.ns;
     outcome.name = pod.meta.name;
     if (!pod.gates.empty()) outcome.error = "Scheduling is blocked due to non-empty scheduling gates";
@@ -323,7 +324,7 @@ Outcome World::place_pod(const model::Pod& pod) {
     return outcome;
 }
 
-void World::place(const model::Pod& pod, const sched::Decision& decision, Outcome& outcome) {
+void World::place(const model::Pod& pod, const sched::Decision& decision, Placement& outcome) {
     const ledger::Row row = decision.verdict.chosen;
     outcome.node = ledger_.name(row);
     for (const auto& charge : decision.charges) {
@@ -345,7 +346,7 @@ void World::place(const model::Pod& pod, const sched::Decision& decision, Outcom
 }
 
 // Victims are gone for the next decisions, and the pod is where they were.
-void World::make_room(const model::Pod& pod, const sched::Verdict& verdict, Outcome& outcome) {
+void World::make_room(const model::Pod& pod, const sched::Verdict& verdict, Placement& outcome) {
     if (!preempts_ || !profile_for(*pod.spec).preempts) return;
     const sched::Ask ask = sched::ask_for(pod, ledger_);
     const auto found = would_preempt(ask, verdict.strikes);
@@ -374,8 +375,8 @@ void World::make_room(const model::Pod& pod, const sched::Verdict& verdict, Outc
     place(pod, decision, outcome);
 }
 
-Outcome World::place_reservation(const model::Reservation& reservation) {
-    Outcome outcome;
+Placement World::place_reservation(const model::Reservation& reservation) {
+    Placement outcome;
     outcome.is_reservation = true;
     outcome.name = reservation.meta.name;
     if (const auto& named = reservation.priority_class; !named.empty() && !ledger_.priority_classes().find(named)) {

@@ -20,7 +20,7 @@
 namespace berth::cli {
 
 // What happened to one pending object.
-struct Outcome {
+struct Placement {
     bool is_reservation = false;
     std::string ns;
     std::string name;
@@ -61,7 +61,7 @@ public:
     // In place of the default one; a pod whose schedulerName none of them has goes by the first.
     void use(sched::Scheduler::Profiles profiles) { profiles_ = std::move(profiles); }
 
-    std::vector<Outcome> settle();
+    std::vector<Placement> settle();
 
     // What of the objects is not taken as it is written, one sentence each.
     const std::vector<std::string>& warnings() const { return warnings_; }
@@ -105,10 +105,10 @@ private:
     void forget_broken(std::string_view reservation);
     void warn(std::string_view kind, std::string_view name, std::string_view what);
     const sched::Profile& profile_for(const model::PodSpec& spec) const;
-    Outcome place_pod(const model::Pod& pod);
-    void place(const model::Pod& pod, const sched::Decision& decision, Outcome& outcome);
-    void make_room(const model::Pod& pod, const sched::Verdict& verdict, Outcome& outcome);
-    Outcome place_reservation(const model::Reservation& reservation);
+    Placement place_pod(const model::Pod& pod);
+    void place(const model::Pod& pod, const sched::Decision& decision, Placement& outcome);
+    void make_room(const model::Pod& pod, const sched::Verdict& verdict, Placement& outcome);
+    Placement place_reservation(const model::Reservation& reservation);
     void store(model::Reservation reservation);
     void store(control::Writes writes);
     void use_up(const ledger::Charges& charges, ledger::Row row);

@@ -129,18 +129,18 @@ public:
     std::string resource() const override { return "apps/deployments"; }
     std::vector<std::string> watches() const override { return {"apps/deployments", "apps/replicasets"}; }
 
-    std::vector<Ward> concerned(const std::string& resource, const Object& object, const Objects&) const override {
+    std::vector<Key> concerned(const std::string& resource, const Object& object, const Objects&) const override {
         if (resource == "apps/deployments") return {{object.meta.ns, object.meta.name}};
         const auto* controller = object.meta.controller();
         if (!controller || controller->kind != "Deployment") return {};
         return {{object.meta.ns, controller->name}};
     }
 
-    Outcome reconcile(const Ward& target, const Objects& objects, base::Time now) const override {
+    Reconciled reconcile(const Key& target, const Objects& objects, base::Time now) const override {
         const auto deployment = objects.find("apps/deployments", target.ns, target.name);
         if (!deployment || is_deleting(*deployment)) return {};
         const Sets sets = sets_of(*deployment, objects);
-        Outcome outcome;
+        Reconciled outcome;
         const Json* paused = base::find(deployment->document(), {"spec", "paused"});
         if (!paused || !paused->is_bool() || !paused->get_bool()) roll(*deployment, sets, outcome.actions);
         tidy(*deployment, sets, outcome.actions);

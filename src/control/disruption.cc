@@ -58,17 +58,17 @@ public:
         return {kBudgets, "pods", "apps/replicasets", "apps/statefulsets", "replicationcontrollers", "batch/jobs"};
     }
 
-    std::vector<Ward> concerned(const std::string& resource, const Object& object,
-                                const Objects& objects) const override {
+    std::vector<Key> concerned(const std::string& resource, const Object& object,
+                               const Objects& objects) const override {
         if (resource == kBudgets) return {{object.meta.ns, object.meta.name}};
-        std::vector<Ward> targets;
+        std::vector<Key> targets;
         for (const auto& budget : objects.list(kBudgets, object.meta.ns)) {
             targets.push_back({budget->meta.ns, budget->meta.name});
         }
         return targets;
     }
 
-    Outcome reconcile(const Ward& target, const Objects& objects, base::Time now) const override {
+    Reconciled reconcile(const Key& target, const Objects& objects, base::Time now) const override {
         const auto budget = objects.find(resource(), target.ns, target.name);
         if (!budget || is_deleting(*budget)) return {};
         const Selector selector = selector_of(*budget);
@@ -76,7 +76,7 @@ public:
         for (const auto& pod : objects.list("pods", target.ns)) {
             if (!is_terminal(*pod) && selector.matches(pod->meta.labels)) pods.push_back(pod);
         }
-        Outcome outcome;
+        Reconciled outcome;
         const JsonObject disrupted = still_disrupted(*budget, pods, now, outcome);
         const auto healthy = std::count_if(pods.begin(), pods.end(), [&](const auto& pod) {
             return !is_deleting(*pod) && is_ready(*pod) && !disrupted.contains(pod->meta.name);
@@ -95,7 +95,7 @@ public:
 private:
     // Evictions that were granted and whose pods are still there and not yet deleting.
     static JsonObject still_disrupted(const Object& budget, const std::vector<ObjectPtr>& pods, base::Time now,
-                                      Outcome& outcome) {
+                                      Reconciled& outcome) {
         JsonObject left;
         const Json* all = base::find(budget.document(), {"status", "disruptedPods"});
         if (!all || !all->is_object()) return left;

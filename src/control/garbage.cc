@@ -62,9 +62,9 @@ public:
     std::string resource() const override { return ""; }
     std::vector<std::string> watches() const override { return resources_; }
 
-    std::vector<Ward> concerned(const std::string& resource, const Object& object,
-                                const Objects& objects) const override {
-        std::vector<Ward> targets;
+    std::vector<Key> concerned(const std::string& resource, const Object& object,
+                               const Objects& objects) const override {
+        std::vector<Key> targets;
         if (!object.meta.owners.empty() || is_deleting(object)) targets.push_back(target_of(resource, object));
         for (const auto& [kind, dependent] : objects.dependents(object.meta.uid)) {
             targets.push_back(target_of(kind, *dependent));
@@ -74,7 +74,7 @@ public:
         return targets;
     }
 
-    Outcome reconcile(const Ward& target, const Objects& objects, base::Time) const override {
+    Reconciled reconcile(const Key& target, const Objects& objects, base::Time) const override {
         const auto bar = target.ns.find('|');
         const std::string resource = target.ns.substr(0, bar);
         const auto object = objects.find(resource, target.ns.substr(bar + 1), target.name);
@@ -89,12 +89,12 @@ public:
     }
 
 private:
-    static Ward target_of(const std::string& resource, const Object& object) {
+    static Key target_of(const std::string& resource, const Object& object) {
         return {resource + "|" + object.meta.ns, object.meta.name};
     }
 
     void add_owner(const model::OwnerRef& owner, const std::string& ns, const Objects& objects,
-                   std::vector<Ward>& targets) const {
+                   std::vector<Key>& targets) const {
         for (const auto& resource : resources_) {
             for (const auto& space : {ns, std::string()}) {
                 const auto found = objects.find(resource, space, owner.name);
@@ -103,8 +103,8 @@ private:
         }
     }
 
-    static Outcome release(const std::string& resource, const Object& owner, const Objects& objects) {
-        Outcome outcome;
+    static Reconciled release(const std::string& resource, const Object& owner, const Objects& objects) {
+        Reconciled outcome;
         const auto dependents = objects.dependents(owner.meta.uid);
         if (has_finalizer(owner, kOrphan)) {
             for (const auto& [kind, dependent] : dependents) {

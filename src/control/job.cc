@@ -49,19 +49,19 @@ public:
     std::string resource() const override { return "batch/jobs"; }
     std::vector<std::string> watches() const override { return {"batch/jobs", "pods"}; }
 
-    std::vector<Ward> concerned(const std::string& resource, const Object& object, const Objects&) const override {
+    std::vector<Key> concerned(const std::string& resource, const Object& object, const Objects&) const override {
         if (resource == "batch/jobs") return {{object.meta.ns, object.meta.name}};
         const auto* controller = object.meta.controller();
         if (!controller || controller->kind != "Job") return {};
         return {{object.meta.ns, controller->name}};
     }
 
-    Outcome reconcile(const Ward& target, const Objects& objects, base::Time now) const override {
+    Reconciled reconcile(const Key& target, const Objects& objects, base::Time now) const override {
         const auto job = objects.find("batch/jobs", target.ns, target.name);
         if (!job || is_deleting(*job)) return {};
         if (finished(*job)) return clean_up(*job, now);
         const Tally pods = tally(*job, objects);
-        Outcome outcome;
+        Reconciled outcome;
         const auto [end, why] = end_of(*job, pods, now, outcome);
         if (end.empty()) scale(*job, pods, outcome.actions);
         if (!end.empty()) {
@@ -74,7 +74,7 @@ public:
     }
 
 private:
-    static Outcome clean_up(const Object& job, base::Time now) {
+    static Reconciled clean_up(const Object& job, base::Time now) {
         const Json* ttl = base::find(job.document(), {"spec", "ttlSecondsAfterFinished"});
         const auto ended = model::parse_time(base::find_string(job.document(), {"status", "completionTime"}));
         if (!ttl || !ttl->is_int64() || !ended) return {};
@@ -85,7 +85,7 @@ private:
 
     // The condition that ends the job now, and why; empty while it goes on.
     static std::pair<std::string, std::string> end_of(const Object& job, const Tally& pods, base::Time now,
-                                                      Outcome& outcome) {
+                                                      Reconciled& outcome) {
         const Json* completions = base::find(job.document(), {"spec", "completions"});
         const bool enough = completions && completions->is_int64() ? pods.succeeded >= completions->get_int64()
                                                                    : pods.succeeded > 0 && pods.active.empty();

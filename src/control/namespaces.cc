@@ -16,18 +16,18 @@ public:
         return all;
     }
 
-    std::vector<Ward> concerned(const std::string& resource, const Object& object,
-                                const Objects& objects) const override {
+    std::vector<Key> concerned(const std::string& resource, const Object& object,
+                               const Objects& objects) const override {
         if (resource == "namespaces") return {{"", object.meta.name}};
         const auto space = objects.find("namespaces", "", object.meta.ns);
         if (!space || !is_deleting(*space)) return {};
         return {{"", object.meta.ns}};
     }
 
-    Outcome reconcile(const Ward& target, const Objects& objects, base::Time) const override {
+    Reconciled reconcile(const Key& target, const Objects& objects, base::Time) const override {
         const auto space = objects.find("namespaces", "", target.name);
         if (!space || !is_deleting(*space)) return {};
-        Outcome outcome;
+        Reconciled outcome;
         bool empty = true;
         for (const auto& resource : contents_) {
             for (const auto& object : objects.list(resource, target.name)) {
@@ -56,17 +56,17 @@ public:
     std::string resource() const override { return "namespaces"; }
     std::vector<std::string> watches() const override { return {"namespaces", "serviceaccounts", "configmaps"}; }
 
-    std::vector<Ward> concerned(const std::string& resource, const Object& object, const Objects&) const override {
+    std::vector<Key> concerned(const std::string& resource, const Object& object, const Objects&) const override {
         if (resource == "namespaces") return {{"", object.meta.name}};
         const bool ours = resource == "serviceaccounts" ? object.meta.name == kAccount : object.meta.name == kConfig;
         if (!ours) return {};
         return {{"", object.meta.ns}};
     }
 
-    Outcome reconcile(const Ward& target, const Objects& objects, base::Time) const override {
+    Reconciled reconcile(const Key& target, const Objects& objects, base::Time) const override {
         const auto space = objects.find("namespaces", "", target.name);
         if (!space || is_deleting(*space)) return {};
-        Outcome outcome;
+        Reconciled outcome;
         if (!objects.find("serviceaccounts", target.name, std::string(kAccount))) {
             outcome.actions.push_back(make("serviceaccounts", "ServiceAccount", target.name, kAccount, {}));
         }

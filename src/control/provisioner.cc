@@ -16,16 +16,16 @@ public:
     std::vector<std::string> watches() const override { return {kClaims, kVolumes, kClasses, "nodes"}; }
 
     // A class that appears may be what claims wait for; a volume or a node changes nothing for others.
-    std::vector<Ward> concerned(const std::string& resource, const Object& object,
-                                const Objects& objects) const override {
+    std::vector<Key> concerned(const std::string& resource, const Object& object,
+                               const Objects& objects) const override {
         if (resource == kClaims) return {{object.meta.ns, object.meta.name}};
-        std::vector<Ward> out;
+        std::vector<Key> out;
         if (resource != kClasses) return out;
         for (const auto& claim : objects.list(kClaims)) out.push_back({claim->meta.ns, claim->meta.name});
         return out;
     }
 
-    Outcome reconcile(const Ward& target, const Objects& objects, base::Time) const override {
+    Reconciled reconcile(const Key& target, const Objects& objects, base::Time) const override {
         const auto object = objects.find(kClaims, target.ns, target.name);
         if (!object || is_deleting(*object)) return {};
         const auto claim = claim_of(*object);
@@ -41,7 +41,7 @@ public:
 
 private:
     // The scheduler chooses anew.
-    static Outcome reject(const Object& claim) {
+    static Reconciled reject(const Object& claim) {
         return {{patch_seen(kClaims, claim, {{"annotations", JsonObject{{model::kSelectedNode, nullptr}}}}, {})}};
     }
 

@@ -13,13 +13,13 @@
 namespace berth::control {
 
 // The name of an object that a reconciler looks after, in its own resource.
-struct Ward {
+struct Key {
     std::string ns;
     std::string name;
-    auto operator<=>(const Ward&) const = default;
+    auto operator<=>(const Key&) const = default;
 };
 
-struct Outcome {
+struct Reconciled {
     Actions actions;
     std::optional<base::Time> again = {};  // look again then, though nothing may have happened
 };
@@ -34,9 +34,9 @@ struct Reconciler {
     // Every resource whose changes concern it.
     virtual std::vector<std::string> watches() const = 0;
     // Which targets a changed or vanished object concerns.
-    virtual std::vector<Ward> concerned(const std::string& resource, const Object& object,
-                                        const Objects& objects) const = 0;
-    virtual Outcome reconcile(const Ward& target, const Objects& objects, base::Time now) const = 0;
+    virtual std::vector<Key> concerned(const std::string& resource, const Object& object,
+                                       const Objects& objects) const = 0;
+    virtual Reconciled reconcile(const Key& target, const Objects& objects, base::Time now) const = 0;
 };
 
 std::unique_ptr<Reconciler> replicaset_reconciler();

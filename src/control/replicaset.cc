@@ -17,14 +17,14 @@ public:
     std::string resource() const override { return "apps/replicasets"; }
     std::vector<std::string> watches() const override { return {"apps/replicasets", "pods"}; }
 
-    std::vector<Ward> concerned(const std::string& resource, const Object& object, const Objects&) const override {
+    std::vector<Key> concerned(const std::string& resource, const Object& object, const Objects&) const override {
         if (resource == "apps/replicasets") return {{object.meta.ns, object.meta.name}};
         const auto* controller = object.meta.controller();
         if (!controller || controller->kind != "ReplicaSet") return {};
         return {{object.meta.ns, controller->name}};
     }
 
-    Outcome reconcile(const Ward& target, const Objects& objects, base::Time now) const override {
+    Reconciled reconcile(const Key& target, const Objects& objects, base::Time now) const override {
         const auto set = objects.find("apps/replicasets", target.ns, target.name);
         if (!set || is_deleting(*set)) return {};
         std::vector<ObjectPtr> active;
@@ -33,7 +33,7 @@ public:
             if (is_active(*pod)) active.push_back(pod);
             if (pod->phase == "Failed") failures.add(*pod);
         }
-        Outcome outcome;
+        Reconciled outcome;
         outcome.again = failures.rest(now);
         scale(*set, active, outcome.again.has_value(), outcome.actions);
         tell(*set, active, outcome.actions);

@@ -74,12 +74,12 @@ public:
     std::string resource() const override { return "pods"; }
     std::vector<std::string> watches() const override { return {"pods", "nodes"}; }
 
-    std::vector<Ward> concerned(const std::string& resource, const Object& object, const Objects&) const override {
+    std::vector<Key> concerned(const std::string& resource, const Object& object, const Objects&) const override {
         if (resource != "pods" || object.node.empty()) return {};
         return {{object.meta.ns, object.meta.name}};
     }
 
-    Outcome reconcile(const Ward& target, const Objects& objects, base::Time now) const override {
+    Reconciled reconcile(const Key& target, const Objects& objects, base::Time now) const override {
         const auto pod = objects.find("pods", target.ns, target.name);
         if (!pod) return {};
         const auto node = objects.find("nodes", "", pod->node);
@@ -92,13 +92,13 @@ public:
 
 private:
     // A list in braces would be copied.
-    static Outcome one(Action action) {
-        Outcome outcome;
+    static Reconciled one(Action action) {
+        Reconciled outcome;
         outcome.actions.push_back(std::move(action));
         return outcome;
     }
 
-    static Outcome leave(const Object& pod, base::Time now) {
+    static Reconciled leave(const Object& pod, base::Time now) {
         if (*pod.meta.deleted > now && !is_terminal(pod)) return {{}, pod.meta.deleted};
         auto action = delete_object("pods", pod.meta.ns, pod.meta.name, pod.meta.uid);
         action.body.as_object()["gracePeriodSeconds"] = 0;
@@ -130,7 +130,7 @@ private:
     }
 
     // Pods of Jobs have done their work after kJobRuns.
-    static Outcome end(const Object& pod, base::Time now) {
+    static Reconciled end(const Object& pod, base::Time now) {
         const auto* controller = pod.meta.controller();
         if (!controller || controller->kind != "Job") return {};
         std::string trouble;
@@ -164,13 +164,13 @@ public:
     std::string resource() const override { return "nodes"; }
     std::vector<std::string> watches() const override { return {"nodes", "coordination.k8s.io/leases"}; }
 
-    std::vector<Ward> concerned(const std::string& resource, const Object& object, const Objects&) const override {
+    std::vector<Key> concerned(const std::string& resource, const Object& object, const Objects&) const override {
         if (resource == "nodes") return {{"", object.meta.name}};
         if (object.meta.ns != kLeases) return {};
         return {{"", object.meta.name}};
     }
 
-    Outcome reconcile(const Ward& target, const Objects& objects, base::Time now) const override {
+    Reconciled reconcile(const Key& target, const Objects& objects, base::Time now) const override {
         const auto node = objects.find("nodes", "", target.name);
         if (!node || is_deleting(*node) || node->meta.annotations.get(kSimulatedNode) != "true") return {};
         const auto lease = objects.find("coordination.k8s.io/leases", std::string(kLeases), target.name);

@@ -55,7 +55,7 @@ public:
 
 private:
     void collect(const Reconciler& reconciler, Actions& actions) {
-        std::set<Ward> targets;
+        std::set<Key> targets;
         for (const auto& resource : reconciler.watches()) {
             for (const auto& object : objects.list(resource)) {
                 for (auto& target : reconciler.concerned(resource, *object, objects)) targets.insert(target);

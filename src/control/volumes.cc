@@ -46,22 +46,22 @@ public:
     std::vector<std::string> watches() const override { return {kClaims, kVolumes, kClasses}; }
 
     // A free volume may be what any unbound claim of its class waits for.
-    std::vector<Ward> concerned(const std::string& resource, const Object& object,
-                                const Objects& objects) const override {
+    std::vector<Key> concerned(const std::string& resource, const Object& object,
+                               const Objects& objects) const override {
         if (resource == kClaims) return {{object.meta.ns, object.meta.name}};
         const bool kept = resource == kVolumes && names_claim(object);
         if (kept) {
             return {{std::string(base::find_string(object.document(), {"spec", "claimRef", "namespace"})),
                      std::string(base::find_string(object.document(), {"spec", "claimRef", "name"}))}};
         }
-        std::vector<Ward> out;
+        std::vector<Key> out;
         for (const auto& claim : objects.list(kClaims)) {
             if (claim->phase != "Bound") out.push_back({claim->meta.ns, claim->meta.name});
         }
         return out;
     }
 
-    Outcome reconcile(const Ward& target, const Objects& objects, base::Time) const override {
+    Reconciled reconcile(const Key& target, const Objects& objects, base::Time) const override {
         const auto object = objects.find(kClaims, target.ns, target.name);
         if (!object || is_deleting(*object)) return {};
         const auto claim = claim_of(*object);
@@ -76,15 +76,15 @@ public:
     }
 
 private:
-    static Outcome without_volume(const Object& object, const PersistentVolumeClaim& claim) {
+    static Reconciled without_volume(const Object& object, const PersistentVolumeClaim& claim) {
         const std::string_view phase = claim.fully_bound() ? "Lost" : "Pending";
         if (object.phase == phase) return {};
         return {{patch_status(kClaims, object.meta.ns, object.meta.name, object.meta.uid, {{"phase", phase}})}};
     }
 
     // First the volume names the claim, then the claim the volume, then the claim says so.
-    static Outcome bind(const Object& object, const PersistentVolumeClaim& claim, const Object& volume,
-                        const PersistentVolume& typed) {
+    static Reconciled bind(const Object& object, const PersistentVolumeClaim& claim, const Object& volume,
+                           const PersistentVolume& typed) {
         if (!typed.claim || typed.claim->uid.empty()) {
             JsonObject notes;
             if (!typed.claim) notes[model::kBoundByController] = "yes";
@@ -111,10 +111,10 @@ public:
     std::string resource() const override { return kVolumes; }
     std::vector<std::string> watches() const override { return {kVolumes, kClaims}; }
 
-    std::vector<Ward> concerned(const std::string& resource, const Object& object,
-                                const Objects& objects) const override {
+    std::vector<Key> concerned(const std::string& resource, const Object& object,
+                               const Objects& objects) const override {
         if (resource == kVolumes) return {{"", object.meta.name}};
-        std::vector<Ward> out;
+        std::vector<Key> out;
         for (const auto& volume : objects.list(kVolumes)) {
             if (base::find_string(volume->document(), {"spec", "claimRef", "name"}) == object.meta.name &&
                 base::find_string(volume->document(), {"spec", "claimRef", "namespace"}) == object.meta.ns) {
@@ -124,7 +124,7 @@ public:
         return out;
     }
 
-    Outcome reconcile(const Ward& target, const Objects& objects, base::Time) const override {
+    Reconciled reconcile(const Key& target, const Objects& objects, base::Time) const override {
         const auto object = objects.find(kVolumes, "", target.name);
         if (!object || is_deleting(*object)) return {};
         const auto volume = volume_of(*object);
@@ -139,7 +139,7 @@ public:
     }
 
 private:
-    static Outcome phase(const Object& object, std::string_view wanted, std::string_view message) {
+    static Reconciled phase(const Object& object, std::string_view wanted, std::string_view message) {
         if (object.phase == wanted) return {};
         JsonObject status{{"phase", wanted}};
         status["message"] = message.empty() ? Json(nullptr) : Json(message);
@@ -147,7 +147,7 @@ private:
     }
 
     // The claim took another volume. One that was kept for it by hand keeps its name, not its uid.
-    static Outcome let_go(const Object& object, const PersistentVolume& volume) {
+    static Reconciled let_go(const Object& object, const PersistentVolume& volume) {
         if (made_for_claim(volume)) return reclaim(object, volume);
         const bool ours = volume.meta.annotations.has(model::kBoundByController);
         const Json left = ours ? Json(nullptr) : Json(JsonObject{{"uid", nullptr}, {"resourceVersion", nullptr}});
@@ -156,7 +156,7 @@ private:
     }
 
     // Never bound: whoever kept it for the claim may not have been first to hear of the claim, so nothing is lost yet.
-    static Outcome claim_gone(const Object& object, const PersistentVolume& volume) {
+    static Reconciled claim_gone(const Object& object, const PersistentVolume& volume) {
         const bool was_bound =
             volume.phase != model::VolumePhase::Pending && volume.phase != model::VolumePhase::Available;
         if (!was_bound && !made_for_claim(volume)) return let_go(object, volume);
@@ -167,7 +167,7 @@ private:
         return volume.meta.annotations.has(model::kProvisionedBy) && volume.reclaim == model::ReclaimPolicy::Delete;
     }
 
-    static Outcome reclaim(const Object& object, const PersistentVolume& volume) {
+    static Reconciled reclaim(const Object& object, const PersistentVolume& volume) {
         const std::string* maker = volume.meta.annotations.find(model::kProvisionedBy);
         switch (volume.reclaim) {
             case model::ReclaimPolicy::Retain:

@@ -134,7 +134,7 @@ struct NodeEntry {
     std::shared_ptr<const model::Node> node;  // nullptr: the row is free
     std::vector<PodIndex> pods;
     std::vector<ReservationIndex> reservations;  // that hold room here
-    uint64_t roster = 0;                         // another one whenever they, or their objects, are others
+    uint64_t reservations_epoch = 0;             // another one whenever they, or their objects, are others
     Ports ports;
     uint32_t unreadable = 0;  // pods whose links cannot be read: no reservation of the row may be drawn from
     bool saturated = false;   // a sum met the end of int64: this row is recomputed, not adjusted
@@ -313,10 +313,10 @@ private:
     void release(ReservationIndex index);
     void refresh(ReservationIndex index, Holding next);
     void refresh(ReservationIndex index) { refresh(index, reservations_[index].holding); }
-    void strand(ReservationIndex index, bool waits);
-    void file(ReservationIndex index);
-    void unfile(ReservationIndex index);
-    void touch_roster(Row row);
+    void await_node(ReservationIndex index, bool waits);
+    void index_owners(ReservationIndex index);
+    void unindex_owners(ReservationIndex index);
+    void touch_reservations(Row row);
     static std::unique_ptr<Linked> read_linked(const model::Pod& pod);
     void write_links(PodIndex index);
     void set_links(PodIndex index, std::unique_ptr<Linked> linked);
@@ -359,7 +359,7 @@ private:
     base::StringMap<std::vector<PodIndex>> orphans_;  // by the unknown node's name
     absl::flat_hash_map<PodIndex, std::string> orphan_node_;
 
-    uint64_t rosters_ = 0;
+    uint64_t reservations_epochs_ = 0;
     std::vector<ReservationEntry> reservations_;
     std::vector<ReservationIndex> free_reservations_;
     base::StringMap<ReservationIndex> reservation_by_uid_;

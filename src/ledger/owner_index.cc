@@ -68,7 +68,7 @@ void OwnerIndex::add(Index index, const std::vector<model::ReservationOwner>& ow
     const auto same = [](const Filed& a, const Filed& b) { return a.key == b.key; };
     keys.erase(std::unique(keys.begin(), keys.end(), same), keys.end());
     for (Filed& filed : keys) {
-        std::vector<Index>& all = drawer(filed.key);
+        std::vector<Index>& all = bucket(filed.key);
         filed.place = static_cast<uint32_t>(all.size());
         all.push_back(index);
         ++filed_by_[static_cast<size_t>(filed.by)];
@@ -81,7 +81,7 @@ void OwnerIndex::remove(Index index) {
     CHECK(found != keys_.end());
     for (const auto& [key, by, place] : found->second) {
         --filed_by_[static_cast<size_t>(by)];
-        std::vector<Index>& all = drawer(key);
+        std::vector<Index>& all = bucket(key);
         const Index last = all.back();
         all[place] = last;
         all.pop_back();

@@ -51,7 +51,7 @@ private:
     static uint64_t key_of(By by, std::string_view text, std::string_view more = {});
     Files keys_of(const model::ReservationOwner& owner) const;
     Files label_keys(const model::Selector& selector) const;
-    std::vector<Index>& drawer(uint64_t key) { return key == kUnfiled ? unfiled_ : filed_[key]; }
+    std::vector<Index>& bucket(uint64_t key) { return key == kUnfiled ? unfiled_ : filed_[key]; }
     bool has(By by) const { return filed_by_[static_cast<size_t>(by)] > 0; }
     // Only what some reservation is filed by is worth a look.
     template <class F>

@@ -36,7 +36,7 @@ void Ledger::recompute_charged(ReservationIndex index) {
             if (to == index) entry.charged.add(amount);
         });
     }
-    file(index);
+    index_owners(index);
 }
 
 // A port that a pod holds has left its reservation, so no port has two holders. Of one on all addresses the reservation
@@ -74,7 +74,7 @@ void Ledger::hold(ReservationIndex index) {
     change_sums(entry, 1);
     settle_sums(entry.row);
     if (!entry.spec->ports.empty()) recompute_ports(entry.row);
-    touch_roster(entry.row);
+    touch_reservations(entry.row);
 }
 
 // Leaves the row's sums.
@@ -88,11 +88,11 @@ void Ledger::release(ReservationIndex index) {
     settle_sums(entry.row);
     if (ports) recompute_ports(entry.row);
     entry.ports.clear();
-    touch_roster(entry.row);
+    touch_reservations(entry.row);
 }
 
-void Ledger::touch_roster(Row row) {
-    nodes_[row].roster = ++rosters_;
+void Ledger::touch_reservations(Row row) {
+    nodes_[row].reservations_epoch = ++reservations_epochs_;
     changes_.touch(row);
 }
 
@@ -112,11 +112,11 @@ void Ledger::refresh(ReservationIndex index, Holding next) {
     entry.used_up = entry.used_up || (entry.holds_room() && entry.once && was_used(index));
     const bool holds = next != Holding::None;
     const Row row = holds ? row_of(entry.node) : kNoRow;
-    strand(index, holds && row == kNoRow);
+    await_node(index, holds && row == kNoRow);
     const bool same = holds == entry.holds_room() && row == entry.row && entry.reserved == entry.allocatable;
     if (same) {
         entry.holding = next;
-        return file(index);
+        return index_owners(index);
     }
     const std::string uid = entry.object->meta.uid;
     if (entry.row != kNoRow) {
@@ -131,12 +131,12 @@ void Ledger::refresh(ReservationIndex index, Holding next) {
         hold(index);
         relink(uid);
     }
-    file(index);
+    index_owners(index);
     if (entry.holds_room() && entry.once && !entry.used_up && was_used(index)) refresh(index);
 }
 
 // Remembers, or forgets, that it waits for its node to appear. It holds its claims meanwhile.
-void Ledger::strand(ReservationIndex index, bool waits) {
+void Ledger::await_node(ReservationIndex index, bool waits) {
     const std::string& node = reservations_[index].node;
     volumes_.leave({true, index}, kNoRow);
     if (const auto found = stranded_.find(node); found != stranded_.end()) {
@@ -150,7 +150,7 @@ void Ledger::strand(ReservationIndex index, bool waits) {
 
 // Says whether it is closed, and keeps those that somebody might draw from in the index. One that is only for one pod
 // and was assumed for it stays there until that pod is bound: it may be given back.
-void Ledger::file(ReservationIndex index) {
+void Ledger::index_owners(ReservationIndex index) {
     ReservationEntry& entry = reservations_[index];
     const bool was_listed = is_listed(entry);
     entry.closed = model::why_closed({.by_object = entry.closed_by_object,
@@ -168,7 +168,7 @@ void Ledger::file(ReservationIndex index) {
 }
 
 // Its owners may be others from now on.
-void Ledger::unfile(ReservationIndex index) {
+void Ledger::unindex_owners(ReservationIndex index) {
     ReservationEntry& entry = reservations_[index];
     if (is_listed(entry)) owner_index_.remove(index);
     entry.closed = model::Closed::NotAvailable;
@@ -178,8 +178,8 @@ std::vector<ReservationIndex> Ledger::pass_time(base::Time wall, base::Instant n
     std::vector<ReservationIndex> ended = ends_.look(wall, now);
     for (const ReservationIndex index : ended) {
         reservations_[index].ended = true;
-        file(index);
-        if (reservations_[index].row != kNoRow) touch_roster(reservations_[index].row);
+        index_owners(index);
+        if (reservations_[index].row != kNoRow) touch_reservations(reservations_[index].row);
     }
     return ended;
 }
@@ -220,11 +220,11 @@ void Ledger::put(std::shared_ptr<const model::Reservation> reservation) {
         return;
     }
     ReservationEntry& entry = reservations_[index];
-    unfile(index);
+    unindex_owners(index);
     reshape(index, std::move(reservation));
     const auto& object = *entry.object;
     entry.ended = ends_.put(index, object);
-    strand(index, false);
+    await_node(index, false);
     if (!object.node.empty()) entry.node = object.node;
     Holding next = model::is_final(object.phase) ? Holding::None : entry.holding;
     if (model::holds_room(object) && !object.node.empty()) {
@@ -235,7 +235,7 @@ void Ledger::put(std::shared_ptr<const model::Reservation> reservation) {
     }
     relink(object.meta.uid);
     refresh(index, next);
-    if (entry.row != kNoRow) touch_roster(entry.row);  // who may draw from it may have changed
+    if (entry.row != kNoRow) touch_reservations(entry.row);  // who may draw from it may have changed
 }
 
 // What it holds by its spec leaves the row with the old one, and comes back with the new one.

@@ -7,12 +7,12 @@
 
 namespace berth::link {
 
-Result<std::unique_ptr<Server>> connect(const AccessOptions& access, RemoteOptions options) {
+Result<std::unique_ptr<ApiClient>> connect(const AccessOptions& access, RemoteOptions options) {
     if (options.seed == 0) options.seed = base::seed_from_system();
-    return std::unique_ptr<Server>(std::make_unique<RemoteServer>(TRY(http_wire(access)), options));
+    return std::unique_ptr<ApiClient>(std::make_unique<RemoteServer>(TRY(http_wire(access)), options));
 }
 
-Result<Reply> ask(Server& server, Request request) {
+Result<Reply> ask(ApiClient& server, Request request) {
     std::promise<Result<Reply>> promise;
     auto answer = promise.get_future();
     server.send(std::move(request), [&](Result<Reply> reply) { promise.set_value(std::move(reply)); });

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/result.h"
-#include "link/server.h"
+#include "link/api_client.h"
 
 namespace berth::link {
 

@@ -52,7 +52,7 @@ Follower::Follower(Wire& wire, const Resource& resource, std::shared_ptr<Mailbox
       selector_(resource.only.empty() ? "" : "fieldSelector=" + encoded(resource.only) + "&"),
       out_(std::move(out)),
       told_([this](FeedEvent event) { out_->push(std::move(event)); }),
-      pace_(kFirstWait, kLongestWait, seed),
+      backoff_(kFirstWait, kLongestWait, seed),
       random_(seed + 1) {}
 
 Follower::~Follower() {
@@ -65,7 +65,7 @@ void Follower::later(base::Duration wait, void (Follower::*next)()) {
 
 void Follower::retry(std::string_view why, void (Follower::*next)(), base::Duration least) {
     base::log_warning("Following is interrupted", {{"resource", resource_.plural}, {"error", why}});
-    later(std::max(pace_.next(), std::min(least, kLongestWait)), next);
+    later(std::max(backoff_.next(), std::min(least, kLongestWait)), next);
 }
 
 // ---- the list
@@ -211,7 +211,7 @@ void Follower::leave_watch(std::string_view why, bool from_the_start) {
 void Follower::on_end(const std::string& trouble) {
     stream_.reset();
     const bool good = code_ == 200 && wire_.loop().clock().now() - opened_ >= kGoodWatch;
-    if (good) pace_.reset();
+    if (good) backoff_.reset();
     if (good && trouble.empty()) return watch();
     retry(trouble.empty() ? "the watch ended at once" : trouble, &Follower::watch);
 }

@@ -3,8 +3,8 @@
 #include <memory>
 #include <string>
 
+#include "link/backoff.h"
 #include "link/mailbox.h"
-#include "link/pace.h"
 #include "link/told.h"
 #include "link/wire.h"
 
@@ -46,7 +46,7 @@ private:
     const std::string selector_;  // the beginning of every query
     std::shared_ptr<Mailbox> out_;
     Told told_;
-    Pace pace_;
+    Backoff backoff_;
     base::Random random_;
     std::unique_ptr<WireStream> stream_;
     base::TimerId timer_;

@@ -15,7 +15,7 @@
 #include "base/thread.h"
 #include "link/http2_connection.h"
 #include "link/http_connection.h"
-#include "link/rest.h"
+#include "link/wake_throttle.h"
 
 namespace berth::link {
 namespace {
@@ -188,7 +188,7 @@ private:
     };
 
     void run() {
-        Rest rest;
+        WakeThrottle rest;
         while (io_.run_one() > 0) {
             const auto woken = steady_clock::now();
             io_.poll();

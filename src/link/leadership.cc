@@ -18,7 +18,7 @@ std::string new_identity() {
     return fmt::format("{}_{:016x}", host, base::seed_from_system());
 }
 
-Leadership::Leadership(std::unique_ptr<Server> server, LeadershipOptions options, const base::Clock& clock,
+Leadership::Leadership(std::unique_ptr<ApiClient> server, LeadershipOptions options, const base::Clock& clock,
                        std::function<void()> lost)
     : server_(std::move(server)),
       options_(std::move(options)),
@@ -31,7 +31,7 @@ Leadership::Leadership(std::unique_ptr<Server> server, LeadershipOptions options
 
 Leadership::~Leadership() {
     stop_ = true;
-    bell_.ring();
+    wake_.notify();
     thread_.join();
     resign();
 }
@@ -48,7 +48,7 @@ void Leadership::run() {
         }
         auto until = under_way_ || over_ ? now + options_.times.retry : election_.next_wake();
         if (election_.leads(now)) until = std::min(until, election_.fence());
-        bell_.wait(std::max(base::Duration::zero(), until - clock_.now()));
+        wake_.wait(std::max(base::Duration::zero(), until - clock_.now()));
     }
     take_answer();
 }
@@ -67,7 +67,7 @@ void Leadership::carry_out(const Election::Move& move) {
         // Under the lock: whoever takes the answer may destroy us.
         const std::lock_guard lock(mutex_);
         answer_ = std::move(reply);
-        bell_.ring();
+        wake_.notify();
     });
 }
 

@@ -6,9 +6,9 @@
 #include <mutex>
 #include <thread>
 
-#include "link/bell.h"
 #include "link/election.h"
 #include "link/fence.h"
+#include "link/wake_event.h"
 
 namespace berth::link {
 
@@ -24,7 +24,7 @@ struct LeadershipOptions {
 class Leadership {
 public:
     // `lost` is called on its thread, once, when we led and may no longer. After that it keeps still.
-    Leadership(std::unique_ptr<Server> server, LeadershipOptions options, const base::Clock& clock,
+    Leadership(std::unique_ptr<ApiClient> server, LeadershipOptions options, const base::Clock& clock,
                std::function<void()> lost);
     // Gives the lease back, so that the next one need not wait for its end.
     ~Leadership();
@@ -40,14 +40,14 @@ private:
     void take_answer();
     void resign();
 
-    std::unique_ptr<Server> server_;
+    std::unique_ptr<ApiClient> server_;
     const LeadershipOptions options_;
     const base::Clock& clock_;
     const std::function<void()> lost_;
     const std::string collection_;
     Election election_;
     std::shared_ptr<Fence> fence_ = std::make_shared<Fence>();
-    Bell bell_;
+    WakeEvent wake_;
     std::mutex mutex_;
     std::optional<Result<Reply>> answer_;
     Election::Move::Kind asked_ = Election::Move::Kind::Read;

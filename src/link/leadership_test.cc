@@ -38,7 +38,7 @@ struct Shelf {
     }
 };
 
-class ShelfLink final : public Server {
+class ShelfLink final : public ApiClient {
 public:
     ShelfLink(Shelf& shelf, const std::atomic<bool>& cut) : shelf_(shelf), cut_(cut) {}
     ~ShelfLink() override {

@@ -1,13 +1,13 @@
 #pragma once
 
-#include "link/server.h"
+#include "link/api_client.h"
 #include "store/store.h"
 
 namespace berth::link {
 
 // The embedded server: reads come from the store's own memory, writes enter through `perform` (api's handlers below
 // HTTP, with an identity), so that defaults, admission and the guard are the same for everyone.
-class LocalServer : public Server {
+class LocalServer : public ApiClient {
 public:
     using Perform = std::function<void(Request, ReplyTo)>;
     LocalServer(store::Store& store, Perform perform) : store_(store), perform_(std::move(perform)) {}

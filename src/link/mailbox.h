@@ -5,7 +5,7 @@
 #include <mutex>
 #include <vector>
 
-#include "link/server.h"
+#include "link/api_client.h"
 
 namespace berth::link {
 

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/string_map.h"
-#include "link/server.h"
+#include "link/api_client.h"
 
 namespace berth::link {
 
@@ -22,7 +22,7 @@ struct Subject {
 // may have 25 events at once and then one more every five minutes, so that nothing floods the server. One thread.
 class Recorder {
 public:
-    Recorder(Server& server, std::string component) : server_(server), component_(std::move(component)) {}
+    Recorder(ApiClient& server, std::string component) : server_(server), component_(std::move(component)) {}
 
     void warning(const Subject& subject, std::string_view reason, std::string_view message, base::Time now) {
         tell(subject, "Warning", reason, message, now);
@@ -47,7 +47,7 @@ private:
               base::Time now);
     bool within_budget(const Subject& subject, base::Time now);
 
-    Server& server_;
+    ApiClient& server_;
     std::string component_;
     base::StringMap<Known> known_;
     std::list<std::string> ages_;  // of known_, the newest first

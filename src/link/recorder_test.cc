@@ -7,7 +7,7 @@
 namespace berth::link {
 namespace {
 
-class Listener final : public Server {
+class Listener final : public ApiClient {
 public:
     void send(Request request, ReplyTo) override { requests.push_back(std::move(request)); }
     std::unique_ptr<Feed> follow(const Resource&, std::function<void()>) override { return nullptr; }

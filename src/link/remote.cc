@@ -109,7 +109,7 @@ void RemoteServer::pump() {
             reply(unknown("too many events wait to be written"));
             continue;
         }
-        lane.push_back({std::move(request), std::move(reply), now, Pace(kFirstWait, kLongestWait, random_.next())});
+        lane.push_back({std::move(request), std::move(reply), now, Backoff(kFirstWait, kLongestWait, random_.next())});
     }
     for (const Urgency urgency : {Urgency::Normal, Urgency::Low}) {
         auto& lane = waiting_[static_cast<size_t>(urgency)];
@@ -173,7 +173,7 @@ void RemoteServer::count(const Job& job, const WireResult& result) {
 void RemoteServer::on_trouble(Jobs::iterator job, const WireTrouble& trouble) {
     const auto waited = wire_->loop().clock().now() - job->second.since;
     const bool read = job->second.request.method == "GET" && job->second.refusals++ < kMostReads;
-    if ((!trouble.sent || read) && waited < options_.patience) return try_later(job, job->second.pace.next());
+    if ((!trouble.sent || read) && waited < options_.patience) return try_later(job, job->second.backoff.next());
     finish(job, unknown(trouble.what));
 }
 
@@ -185,7 +185,7 @@ bool RemoteServer::again(Jobs::iterator job, const WireAnswer& answer) {
     }
     const bool busy = (answer.code == 429 || answer.code == 503) && answer.retry_after;
     if (!busy || of.refusals++ >= kMostRefusals) return false;
-    try_later(job, std::min(kLongestRefusal, *answer.retry_after + of.pace.next()));
+    try_later(job, std::min(kLongestRefusal, *answer.retry_after + of.backoff.next()));
     return true;
 }
 

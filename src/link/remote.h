@@ -6,9 +6,9 @@
 #include <mutex>
 
 #include "base/metrics.h"
+#include "link/api_client.h"
+#include "link/backoff.h"
 #include "link/fence.h"
-#include "link/pace.h"
-#include "link/server.h"
 #include "link/wire.h"
 
 namespace berth::link {
@@ -26,7 +26,7 @@ struct RemoteOptions {
 class Follower;
 
 // Any Kubernetes API server, over a wire. Feeds must be gone before it.
-class RemoteServer final : public Server {
+class RemoteServer final : public ApiClient {
 public:
     RemoteServer(std::unique_ptr<Wire> wire, RemoteOptions options);
     // What was not answered is answered with an Error.
@@ -42,7 +42,7 @@ private:
         Request request;
         ReplyTo reply;
         base::Instant since;
-        Pace pace;
+        Backoff backoff;
         base::Instant sent = {};  // the last try
         int refusals = 0;         // 429, 503 and reads that failed, so far
         bool renewed = false;     // the credentials were read again for it

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "link/server.h"
+#include "link/api_client.h"
 
 namespace berth::link {
 
@@ -21,9 +21,9 @@ using Wake = std::function<void()>;
 template <class Tag>
 class Session {
 public:
-    Session(std::unique_ptr<Server> server, Wake wake) : server_(std::move(server)), wake_(std::move(wake)) {}
+    Session(std::unique_ptr<ApiClient> server, Wake wake) : server_(std::move(server)), wake_(std::move(wake)) {}
 
-    Server& server() { return *server_; }
+    ApiClient& server() { return *server_; }
 
     void follow(std::string name, const Resource& resource) {
         followed_.push_back({std::move(name), server_->follow(resource, wake_)});
@@ -95,7 +95,7 @@ private:
         Result<Reply> reply;
     };
 
-    std::unique_ptr<Server> server_;
+    std::unique_ptr<ApiClient> server_;
     Wake wake_;
     std::mutex mutex_;
     std::vector<Answer> answers_;

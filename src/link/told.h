@@ -3,8 +3,8 @@
 #include <functional>
 
 #include "base/string_map.h"
+#include "link/api_client.h"
 #include "link/objects.h"
-#include "link/server.h"
 
 namespace berth::link {
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/json.h"
-#include "model/room.h"
+#include "model/preemption_hold.h"
 #include "model/times.h"
 #include "run/bind_guard.h"
 
@@ -114,7 +114,7 @@ TEST_F(BindGuardEndsTest, ARoomMayWaitForAPortThatAPodHas) {
     spec->ports.push_back({8080, model::Protocol::TCP, "0.0.0.0"});
     preemptor.spec = spec;
     const auto room = [&](store::Op op, const char* phase) {
-        Json made = model::room_for(preemptor, "n1");
+        Json made = model::preemption_hold_for(preemptor, "n1");
         made.as_object()["metadata"].as_object()["uid"] = "room";
         made.as_object()["status"] = JsonObject{{"phase", phase}, {"nodeName", "n1"}};
         return put(op, {"scheduling.koordinator.sh/reservations", "", "room"}, base::to_text(made));

@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "model/allocated.h"
-#include "model/room.h"
+#include "model/preemption_hold.h"
 #include "sched/credit.h"
 #include "sched/decide.h"
 #include "sched/draw.h"
@@ -292,7 +292,7 @@ Status BindRules::judge_place(const model::Reservation& reservation, const ledge
     sched::Ask ask = sched::ask_for(reservation);
     ask.spec = &held;
     const bool waits = reservation.phase == model::ReservationPhase::Waiting;
-    if (waits && !model::room_owner(reservation).empty()) return judge_waiting_room(reservation, ledger);
+    if (waits && !model::preemption_hold_owner(reservation).empty()) return judge_waiting_room(reservation, ledger);
     TRY(judge(ask, reservation.node, ledger, ports_));
     if (!waits) TRY(judge(ask, reservation.node, ledger, reservations_fit_));
     if (reservation.spec->volumes.empty()) return {};

@@ -62,7 +62,7 @@ control::ObjectPtr object_of(const std::string& resource, const link::FeedEvent&
 
 }  // namespace
 
-ControllersDriver::ControllersDriver(std::unique_ptr<link::Server> server, link::Wake wake, Reconcilers reconcilers)
+ControllersDriver::ControllersDriver(std::unique_ptr<link::ApiClient> server, link::Wake wake, Reconcilers reconcilers)
     : session_(std::move(server), std::move(wake)),
       recorder_(session_.server(), "berth-controllers"),
       reconcilers_(std::move(reconcilers)) {

@@ -19,7 +19,7 @@ namespace berth::run {
 class ControllersDriver final : public Driver {
 public:
     using Reconcilers = std::vector<std::unique_ptr<control::Reconciler>>;
-    ControllersDriver(std::unique_ptr<link::Server> server, link::Wake wake, Reconcilers reconcilers);
+    ControllersDriver(std::unique_ptr<link::ApiClient> server, link::Wake wake, Reconcilers reconcilers);
 
     void turn(const Moment& now) override;
     base::Instant next() const override;
@@ -28,7 +28,7 @@ public:
     bool synced() const override { return session_.synced(); }
 
 private:
-    using Job = std::pair<size_t, control::Ward>;  // which reconciler, for what
+    using Job = std::pair<size_t, control::Key>;  // which reconciler, for what
     // A target whose writes are under way, or not yet seen.
     struct Busy {
         size_t unanswered = 0;

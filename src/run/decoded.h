@@ -6,7 +6,7 @@
 #include "base/memo.h"
 #include "base/result.h"
 #include "ledger/intake.h"
-#include "link/server.h"
+#include "link/api_client.h"
 #include "model/pod.h"
 
 namespace berth::run {

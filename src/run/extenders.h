@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/string_map.h"
-#include "link/server.h"
+#include "link/api_client.h"
 #include "link/wire.h"
 #include "sched/extender.h"
 #include "sched/plan.h"

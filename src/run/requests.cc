@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/json.h"
+#include "model/preemption_hold.h"
 #include "model/reservation_status.h"
-#include "model/room.h"
 #include "model/times.h"
 
 namespace berth::run {
@@ -110,7 +110,7 @@ link::Request request(const sched::AskExtender&, base::Time) {
 }
 
 link::Request request(const sched::HoldRoom& hold, base::Time) {
-    return {"POST", std::string(kReservations), base::to_text(model::room_for(*hold.pod, hold.node))};
+    return {"POST", std::string(kReservations), base::to_text(model::preemption_hold_for(*hold.pod, hold.node))};
 }
 
 link::Request request(const sched::DropRoom& drop, base::Time) {

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "base/clock.h"
+#include "link/api_client.h"
 #include "link/recorder.h"
-#include "link/server.h"
 #include "sched/plan.h"
 
 namespace berth::run {

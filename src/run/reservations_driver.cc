@@ -54,7 +54,7 @@ bool says_something(const std::string& pod) {
 
 }  // namespace
 
-ReservationsDriver::ReservationsDriver(std::unique_ptr<link::Server> server, link::Wake wake, base::Duration gc,
+ReservationsDriver::ReservationsDriver(std::unique_ptr<link::ApiClient> server, link::Wake wake, base::Duration gc,
                                        base::Metrics& metrics)
     : session_(std::move(server), std::move(wake)), gc_(gc), recorder_(session_.server(), "berth-reservations") {
     for (const auto& kind : ledger::kinds()) {

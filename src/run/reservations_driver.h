@@ -20,7 +20,7 @@ namespace berth::run {
 // only assumed never shows in a status.
 class ReservationsDriver final : public Driver {
 public:
-    ReservationsDriver(std::unique_ptr<link::Server> server, link::Wake wake, base::Duration gc,
+    ReservationsDriver(std::unique_ptr<link::ApiClient> server, link::Wake wake, base::Duration gc,
                        base::Metrics& metrics);
     ~ReservationsDriver() override;
     ReservationsDriver(const ReservationsDriver&) = delete;

@@ -20,7 +20,7 @@ namespace berth::run {
 class SchedulerDriver final : public Driver {
 public:
     struct Doors {
-        std::unique_ptr<link::Server> server;
+        std::unique_ptr<link::ApiClient> server;
         link::Wake wake;
         base::Metrics& metrics;    // outlives it
         const base::Clock& clock;  // tells how long a round took, and nothing else

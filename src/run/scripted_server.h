@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "link/server.h"
+#include "link/api_client.h"
 #include "run/driver.h"
 
 namespace berth::run {
@@ -21,7 +21,7 @@ class Script : public std::enable_shared_from_this<Script> {
 public:
     // Before the component starts.
     void has(const std::string& plural, std::string object) { objects_[plural].push_back(std::move(object)); }
-    std::unique_ptr<link::Server> server();
+    std::unique_ptr<link::ApiClient> server();
 
     // Waits for the first request to this method and path's beginning that no earlier call has taken.
     link::Request take(const std::string& method, const std::string& path, link::Reply answer);
@@ -57,7 +57,7 @@ private:
     std::vector<link::FeedEvent> events_;
 };
 
-class Script::Player final : public link::Server {
+class Script::Player final : public link::ApiClient {
 public:
     explicit Player(std::shared_ptr<Script> script) : script_(std::move(script)) {}
     void send(link::Request request, link::ReplyTo reply) override {
@@ -76,7 +76,7 @@ private:
     std::shared_ptr<Script> script_;
 };
 
-inline std::unique_ptr<link::Server> Script::server() {
+inline std::unique_ptr<link::ApiClient> Script::server() {
     return std::make_unique<Player>(shared_from_this());
 }
 

@@ -38,7 +38,7 @@ public:
     // `answer` is called with a code and a body, once or, when we end, never.
     using Answer = std::function<void(int code, std::string body)>;
     struct Doors {
-        std::unique_ptr<link::Server> server;
+        std::unique_ptr<link::ApiClient> server;
         link::Wake wake;
         std::function<Result<ServingKeys>(base::Duration life)> issue;
         // Answers with these keys from now on; an Error when it cannot, then nobody is answered.

@@ -31,7 +31,7 @@ protected:
         made.current_owners = std::move(owners);
         reserved(std::move(made));
     }
-    const std::vector<model::PodRef>& owners() { return rooms_.at("r").current_owners; }
+    const std::vector<model::PodRef>& owners() { return preemption_holds_.at("r").current_owners; }
 };
 
 TEST_F(ClaimingTest, TheClaimIsStoredBeforeTheBind) {

@@ -6,7 +6,7 @@
 
 #include "base/int128.h"
 #include "base/saturating.h"
-#include "model/room.h"
+#include "model/preemption_hold.h"
 #include "sched/credit.h"
 
 namespace berth::sched {
@@ -39,7 +39,7 @@ bool awaited(const Ask& ask, const Ledger& ledger, const Nominated& nominated, R
     return !nominated.before(ask, ledger, row).empty() ||
            std::any_of(here.begin(), here.end(), [&](ReservationIndex index) {
                const auto& entry = ledger.reservation(index);
-               return entry.waiting() && !model::room_owner(*entry.object).empty();
+               return entry.waiting() && !model::preemption_hold_owner(*entry.object).empty();
            });
 }
 

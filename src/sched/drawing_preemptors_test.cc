@@ -229,7 +229,7 @@ TEST_F(BesideTest, OneThatWasNominatedBeforeItDoesNotYield) {
     settle();
     ASSERT_TRUE(said("hold n1 for urgent"));
     ASSERT_TRUE(said("delete b for p"));
-    ASSERT_TRUE(rooms_.contains("room"));
+    ASSERT_TRUE(preemption_holds_.contains("room"));
     leave({"a", "b"});
     available("room");
     later_settle();
@@ -245,7 +245,7 @@ TEST_F(BesideTest, ARoomIsGivenUpWhenItsPodCanDraw) {
     pending("p", 1000, 10);
     step();
     done();
-    ASSERT_TRUE(rooms_.contains("room"));
+    ASSERT_TRUE(preemption_holds_.contains("room"));
     reserved_on("n1", reservation("own", 1000, {"p"}));
     settle();
     EXPECT_FALSE(said("delete a for p"));

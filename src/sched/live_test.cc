@@ -4,8 +4,8 @@
 
 #include "base/json.h"
 #include "base/json_view.h"
+#include "model/preemption_hold.h"
 #include "model/reservation_status.h"
-#include "model/room.h"
 
 namespace berth::sched {
 namespace {
@@ -163,12 +163,12 @@ void LiveTest::reserved_on(const std::string& node, model::Reservation object) {
 
 void LiveTest::reserved(model::Reservation object) {
     object.meta.revision = ++revision_;
-    const auto& kept = rooms_.insert_or_assign(object.meta.uid, std::move(object)).first->second;
+    const auto& kept = preemption_holds_.insert_or_assign(object.meta.uid, std::move(object)).first->second;
     scheduler_.put(std::make_shared<const model::Reservation>(kept), now_);
 }
 
 void LiveTest::available(const std::string& uid) {
-    model::Reservation next = rooms_.at(uid);
+    model::Reservation next = preemption_holds_.at(uid);
     static_cast<model::ReservationStatus&>(next) = model::available(next, base::Time{});
     reserved(std::move(next));
 }
@@ -185,7 +185,7 @@ void LiveTest::stored(const RefusePod& refuse) {
 
 void LiveTest::stored(const HoldRoom& hold) {
     base::JsonParser parser;
-    const std::string text = base::to_text(model::room_for(*hold.pod, hold.node));
+    const std::string text = base::to_text(model::preemption_hold_for(*hold.pod, hold.node));
     auto room = model::read_reservation(*parser.parse(text));
     ASSERT_TRUE(room.ok()) << room.error().message;
     room->meta.uid = "room";
@@ -193,7 +193,7 @@ void LiveTest::stored(const HoldRoom& hold) {
 }
 
 void LiveTest::stored(const DropRoom& drop) {
-    rooms_.erase(drop.uid);
+    preemption_holds_.erase(drop.uid);
     scheduler_.remove_reservation(drop.uid, now_);
 }
 
@@ -210,7 +210,7 @@ void LiveTest::stored(const OpenReservation& open) {
 }
 
 void LiveTest::write_status(const std::string& uid, const model::ReservationStatus& status) {
-    model::Reservation next = rooms_.at(uid);
+    model::Reservation next = preemption_holds_.at(uid);
     static_cast<model::ReservationStatus&>(next) = status;
     reserved(std::move(next));
 }

@@ -53,7 +53,7 @@ protected:
     base::Time wall_{};
     Scheduler scheduler_;
     std::map<std::string, model::Pod> pods_;
-    std::map<std::string, model::Reservation> rooms_;
+    std::map<std::string, model::Reservation> preemption_holds_;
     uint64_t revision_ = 0;
     std::vector<Plan> plans_;
     std::vector<Plan> answered_;

@@ -8,7 +8,8 @@
 namespace berth::sched {
 
 // Whether the reservation is for the pod: the pod is one of its owners, affinity and exact match hold, its taints are
-// tolerated, and nobody else has claimed it. The same as long as its row's roster is and the node's labels are.
+// tolerated, and nobody else has claimed it. The same as long as its row's reservations_epoch is and the node's labels
+// are.
 bool suits(const ledger::Ledger& ledger, ledger::ReservationIndex index, const model::Pod& pod,
            const model::ReservationWishes& wishes);
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "model/room.h"
+#include "model/preemption_hold.h"
 #include "sched/credit.h"
 #include "sched/victims.h"
 
@@ -17,7 +17,7 @@ void sort_by_uid(std::vector<PodPtr>& pods) {
 }
 
 bool is_itself(const model::Pod& pod, const Ask& ask) {
-    if (ask.reservation) return model::room_owner(*ask.reservation) == pod.meta.uid;
+    if (ask.reservation) return model::preemption_hold_owner(*ask.reservation) == pod.meta.uid;
     return ask.pod && ask.pod->meta.uid == pod.meta.uid;
 }
 

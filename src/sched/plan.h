@@ -42,7 +42,7 @@ struct EvictPod {
     Step step = Step::Mark;
 };
 
-// A Reservation that keeps the room which victims leave for this pod (model/room.h), made before they go.
+// A Reservation that keeps the room which victims leave for this pod (model/preemption_hold.h), made before they go.
 struct HoldRoom {
     std::string uid, ns, name;
     std::string node;

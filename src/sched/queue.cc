@@ -179,7 +179,7 @@ void Queue::unschedulable(std::string_view key, ChangeSet cured_by, base::Instan
     parked_.insert({now, item.entry.key});
 }
 
-void Queue::happened(Change change, base::Instant now) {
+void Queue::notify(Change change, base::Instant now) {
     const auto bit = static_cast<ChangeSet>(change);
     ++changes_;
     for (size_t i = 0; i < last_.size(); ++i) {
@@ -192,7 +192,7 @@ void Queue::happened(Change change, base::Instant now) {
     for (const auto& key : woken) wake(items_.find(key)->second, now);
 }
 
-void Queue::hurry(const std::function<bool(std::string_view key)>& told) {
+void Queue::activate(const std::function<bool(std::string_view key)>& told) {
     std::vector<std::string> hurrying;
     for (const auto& [until, key] : backoff_) {
         if (told(key)) hurrying.push_back(key);

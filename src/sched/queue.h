@@ -69,9 +69,9 @@ public:
     void failed(std::string_view key, base::Instant now);
     // No node fits until one of these happens; what happened while it was in flight counts too.
     void unschedulable(std::string_view key, ChangeSet cured_by, base::Instant now);
-    void happened(Change change, base::Instant now);
+    void notify(Change change, base::Instant now);
     // What they waited for is there: those that are told need not sit out their backoff.
-    void hurry(const std::function<bool(std::string_view key)>& told);
+    void activate(const std::function<bool(std::string_view key)>& told);
 
     // When pop() will have something that it does not have now.
     std::optional<base::Instant> next_wake() const;

@@ -45,9 +45,9 @@ TEST(Queue, OnlyAChangeThatCouldCureWakes) {
     queue.add({"p", 0, {}}, false, at(0));
     queue.pop(at(0));
     queue.unschedulable("p", kRoom, at(0));
-    queue.happened(Change::NodeLabels, at(5));
+    queue.notify(Change::NodeLabels, at(5));
     EXPECT_EQ(queue.sizes().unschedulable, 1u);
-    queue.happened(Change::PodRemoved, at(5));
+    queue.notify(Change::PodRemoved, at(5));
     EXPECT_EQ(queue.pop(at(5)), "p");
 }
 
@@ -67,7 +67,7 @@ TEST(Queue, AChangeWhileInFlightIsNotLost) {
     Queue queue;
     queue.add({"p", 0, {}}, false, at(0));
     queue.pop(at(0));
-    queue.happened(Change::PodRemoved, at(0));
+    queue.notify(Change::PodRemoved, at(0));
     queue.unschedulable("p", kRoom, at(0));
     EXPECT_EQ(queue.sizes().backoff, 1u);
     EXPECT_EQ(queue.pop(at(1)), "p");
@@ -89,7 +89,7 @@ TEST(Queue, GatedWaitOutside) {
     queue.add({"p", 0, {}}, true, at(0));
     EXPECT_EQ(queue.pop(at(0)), std::nullopt);
     EXPECT_EQ(queue.sizes().gated, 1u);
-    queue.happened(Change::NodeAdded, at(0));
+    queue.notify(Change::NodeAdded, at(0));
     EXPECT_EQ(queue.pop(at(0)), std::nullopt);
     queue.add({"p", 0, {}}, false, at(1));
     EXPECT_EQ(queue.pop(at(1)), "p");
@@ -115,7 +115,7 @@ TEST(Queue, WhoFailedAtGreatCostLetsOthersGoFirst) {
         queue.add({name, 5, {}}, false, at(0));
         EXPECT_EQ(fail_next(queue, kDearLooks, at(0)), name);
     }
-    queue.happened(Change::PodRemoved, at(10));
+    queue.notify(Change::PodRemoved, at(10));
     for (const auto* name : {"p1", "p2"}) queue.add({name, 0, {}}, false, at(10));
     EXPECT_EQ(fail_next(queue, kDearLooks, at(10)), "d1");  // their share is not used up
     EXPECT_EQ(queue.pop(at(10)), "p1");
@@ -143,7 +143,7 @@ TEST(Queue, LongAttemptsAreFarApart) {
         queue.add({name, 0, {}}, false, at(0));
         fail_next(queue, kLongLooks, at(0));
     }
-    queue.happened(Change::PodRemoved, at(60));
+    queue.notify(Change::PodRemoved, at(60));
     EXPECT_EQ(fail_next(queue, kLongLooks, at(60)), "a");
     EXPECT_EQ(queue.pop(at(63)), std::nullopt);
     EXPECT_EQ(*queue.next_wake(), at(63.98));

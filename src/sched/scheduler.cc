@@ -42,19 +42,19 @@ void Scheduler::put(std::shared_ptr<const model::Node> node, base::Instant now) 
     const Row row = ledger_.row_of(node->meta.name);
     if (row == ledger::kNoRow) {
         ledger_.put(std::move(node));
-        return queue_.happened(Change::NodeAdded, now);
+        return queue_.notify(Change::NodeAdded, now);
     }
     const std::shared_ptr<const model::Node> old = ledger_.at(row).node;
     ledger_.put(node);
-    if (!same_room(*old, *node)) queue_.happened(Change::NodeAllocatable, now);
-    if (old->meta.labels != node->meta.labels) queue_.happened(Change::NodeLabels, now);
-    if (old->taints != node->taints) queue_.happened(Change::NodeTaints, now);
-    if (old->unschedulable && !node->unschedulable) queue_.happened(Change::NodeUnschedulable, now);
+    if (!same_room(*old, *node)) queue_.notify(Change::NodeAllocatable, now);
+    if (old->meta.labels != node->meta.labels) queue_.notify(Change::NodeLabels, now);
+    if (old->taints != node->taints) queue_.notify(Change::NodeTaints, now);
+    if (old->unschedulable && !node->unschedulable) queue_.notify(Change::NodeUnschedulable, now);
 }
 
 void Scheduler::remove_node(std::string_view name, base::Instant now) {
     ledger_.remove_node(name);
-    queue_.happened(Change::PodRemoved, now);
+    queue_.notify(Change::PodRemoved, now);
 }
 
 void Scheduler::put(model::Pod pod, base::Instant now) {
@@ -89,7 +89,7 @@ void Scheduler::put_bound(model::Pod pod, base::Instant now) {
     stop_asking(uid);
     nominated_.remove(uid);
     evictions_.forget(uid);
-    rooms_.pod_moved(uid);
+    preemption_holds_.pod_moved(uid);
     if (pod.meta.deleted) evictions_.seen(uid);
     // It may leave another node, or room on its own, to others.
     const auto known = ledger_.find_pod(uid);
@@ -100,10 +100,10 @@ void Scheduler::put_bound(model::Pod pod, base::Instant now) {
         changed = ledger_.node_of(known) != pod.node || pod.spec != spec;
     }
     ledger_.put(pod);
-    queue_.happened(Change::PodBound, now);
+    queue_.notify(Change::PodBound, now);
     if (!changed) return;
-    queue_.happened(Change::PodRemoved, now);
-    queue_.happened(Change::PodLabels, now);
+    queue_.notify(Change::PodRemoved, now);
+    queue_.notify(Change::PodLabels, now);
 }
 
 // A nomination of ours stands until it is written; an object that says something new is believed.
@@ -125,7 +125,7 @@ void Scheduler::stop_asking(std::string_view uid) {
 void Scheduler::end_nomination(std::string_view uid, base::Instant now) {
     if (!nominated_.contains(uid)) return;
     nominated_.remove(uid);
-    queue_.happened(Change::PodRemoved, now);
+    queue_.notify(Change::PodRemoved, now);
 }
 
 void Scheduler::remove_pod(std::string_view uid, base::Instant now) {
@@ -133,14 +133,14 @@ void Scheduler::remove_pod(std::string_view uid, base::Instant now) {
     end_nomination(uid, now);
     evictions_.forget(uid);
     evictions_.seen(uid);
-    rooms_.pod_moved(uid);
+    preemption_holds_.pod_moved(uid);
     give_back_volumes(uid);
     give_back_claims(uid);
     stop_asking(uid);
     const bool held = ledger_.find_pod(uid) != ledger::kNone;
     ledger_.remove_pod(uid);
     pods_.erase(uid);
-    if (held) queue_.happened(Change::PodRemoved, now);
+    if (held) queue_.notify(Change::PodRemoved, now);
 }
 
 void Scheduler::put(std::shared_ptr<const model::Reservation> reservation, base::Instant now) {
@@ -163,7 +163,7 @@ void Scheduler::put(std::shared_ptr<const model::Reservation> reservation, base:
     }
     see_room(*reservation, now);
     // One that never held anything is of no use to others; nor to itself, when it is told why it waits.
-    if (held || reservation->phase != model::ReservationPhase::Pending) queue_.happened(Change::Reservation, now);
+    if (held || reservation->phase != model::ReservationPhase::Pending) queue_.notify(Change::Reservation, now);
     if (opens) opened_.insert(ledger_.find_reservation(uid));
     if (was_open && edited) left_.push_back(before);
     if (reservation->phase != model::ReservationPhase::Pending || reservation->meta.deleted) {
@@ -184,7 +184,7 @@ void Scheduler::put(std::shared_ptr<const model::Reservation> reservation, base:
 // so nobody is hurried for ever. Those who owned it before an edit may have the node's own room now.
 void Scheduler::hurry_owners() {
     if (opened_.empty() && left_.empty()) return;
-    queue_.hurry([&](std::string_view uid) {
+    queue_.activate([&](std::string_view uid) {
         const model::Pod* pod = pending_pod(uid);
         if (pod == nullptr) return false;
         const auto identity = model::identity_of(pod->meta);
@@ -204,11 +204,11 @@ void Scheduler::pass_time(base::Instant now, base::Time wall) {
     for (const ReservationIndex index : ended) {
         const std::string& uid = ledger_.reservation(index).object->meta.uid;
         queue_.remove(uid);
-        if (!our_room(*ledger_.reservation(index).object).empty()) rooms_.look_again(uid, now);
+        if (!our_room(*ledger_.reservation(index).object).empty()) preemption_holds_.look_again(uid, now);
     }
     if (ended.empty()) return;
     settle_claims_ = true;
-    queue_.happened(Change::Reservation, now);
+    queue_.notify(Change::Reservation, now);
 }
 
 // Time may have passed since it was decided where the pod goes.
@@ -227,8 +227,8 @@ void Scheduler::remove_reservation(std::string_view uid, base::Instant now) {
     ledger_.remove_reservation(uid);
     settle_claims_ = true;
     waiting_.erase(std::string(uid));
-    rooms_.gone(uid);
-    queue_.happened(Change::Reservation, now);
+    preemption_holds_.gone(uid);
+    queue_.notify(Change::Reservation, now);
 }
 
 const model::Pod* Scheduler::pending_pod(std::string_view uid) const {
@@ -268,7 +268,7 @@ std::optional<base::Instant> Scheduler::next_wake() const {
     const auto sooner = [&](const std::optional<base::Instant>& other) {
         if (other && (!next || *other < *next)) next = other;
     };
-    sooner(rooms_.next_wake());
+    sooner(preemption_holds_.next_wake());
     sooner(volume_binds_.next_wake());
     for (const auto& [at, read] : reads_) sooner(at);
     if (!claims_.empty() || (settle_claims_ && !claiming_.empty())) sooner(base::Instant{INT64_MIN});
@@ -276,9 +276,9 @@ std::optional<base::Instant> Scheduler::next_wake() const {
     return next;
 }
 
-void Scheduler::happened(Change change, base::Instant now) {
+void Scheduler::notify(Change change, base::Instant now) {
     if (change == Change::Volume) volume_binds_.look();
-    queue_.happened(change, now);
+    queue_.notify(change, now);
 }
 
 // Gives back what was assumed, and tries again after backoff.
@@ -288,13 +288,13 @@ void Scheduler::forget(std::string_view uid, base::Instant now) {
     const auto index = ledger_.find_pod(uid);
     if (index != ledger::kNone && ledger_.pod(index).assumed) {
         ledger_.remove_pod(uid);
-        queue_.happened(Change::PodRemoved, now);
+        queue_.notify(Change::PodRemoved, now);
     }
     const auto reservation = ledger_.find_reservation(uid);
     if (reservation != ledger::kNone && ledger_.reservation(reservation).assumed) {
         ledger_.unassume_reservation(reservation);
         settle_claims_ = true;
-        queue_.happened(Change::Reservation, now);
+        queue_.notify(Change::Reservation, now);
     }
     const auto pending = pods_.find(uid);
     if (pending != pods_.end()) follow_nomination(pending->second, "", now);
@@ -307,7 +307,7 @@ void Scheduler::retry(std::string_view uid, base::Instant now) {
 }
 
 // The feed tells when the victim is going. If it cannot be told to go, the pod it should have gone for looks again.
-std::vector<Plan> Scheduler::went(const EvictPod& evict, Outcome outcome, base::Instant now) {
+std::vector<Plan> Scheduler::on_evicted(const EvictPod& evict, Outcome outcome, base::Instant now) {
     if (evict.step == EvictPod::Step::Mark) {
         EvictPod next = evict;
         next.step = EvictPod::Step::Delete;
@@ -340,7 +340,7 @@ std::vector<Plan> Scheduler::read_back(const ReadBack& read, Outcome outcome, ba
     return read.what == ReadBack::What::Reservation ? placed_room(read.uid) : std::vector<Plan>();
 }
 
-std::vector<Plan> Scheduler::wrote(const WriteReservation& write, Outcome outcome, base::Instant now) {
+std::vector<Plan> Scheduler::on_written(const WriteReservation& write, Outcome outcome, base::Instant now) {
     if (outcome == Outcome::Done) return write.placed ? placed_room(write.uid) : std::vector<Plan>();
     if (write.placed && outcome == Outcome::Unknown) {
         return {ReadBack{ReadBack::What::Reservation, write.uid, "", write.name}};
@@ -385,18 +385,18 @@ std::vector<Plan> Scheduler::outcome(const Plan& plan, Outcome outcome, base::In
         return {ReadBack{ReadBack::What::Pod, bind->uid, bind->ns, bind->name, std::move(message)}};
     }
     if (const auto* read = std::get_if<ReadBack>(&plan)) return read_back(*read, outcome, now);
-    if (const auto* evict = std::get_if<EvictPod>(&plan)) return went(*evict, outcome, now);
+    if (const auto* evict = std::get_if<EvictPod>(&plan)) return on_evicted(*evict, outcome, now);
     if (const auto* keep = std::get_if<KeepVolume>(&plan)) volume_written(keep->pod, keep->serial, outcome, now);
     if (const auto* select = std::get_if<SelectNode>(&plan)) volume_written(select->pod, select->serial, outcome, now);
     if (const auto* hold = std::get_if<HoldRoom>(&plan)) return asked(*hold, outcome, now);
     if (const auto* drop = std::get_if<DropRoom>(&plan); drop && outcome == Outcome::Unknown) {
-        rooms_.look_again(drop->uid, now + std::chrono::seconds(1));
+        preemption_holds_.look_again(drop->uid, now + std::chrono::seconds(1));
     }
     if (const auto* refuse = std::get_if<RefusePod>(&plan)) was_told(refuse->uid, outcome == Outcome::Done, now);
     if (const auto* clear = std::get_if<ClearNomination>(&plan)) was_told(clear->uid, true, now);
     if (const auto* open = std::get_if<OpenReservation>(&plan)) return opened(*open, outcome);
     if (const auto* claim = std::get_if<ClaimReservation>(&plan)) return claimed(*claim, outcome, now);
-    if (const auto* write = std::get_if<WriteReservation>(&plan)) return wrote(*write, outcome, now);
+    if (const auto* write = std::get_if<WriteReservation>(&plan)) return on_written(*write, outcome, now);
     return {};
 }
 

@@ -14,8 +14,8 @@
 #include "sched/evictions.h"
 #include "sched/extender.h"
 #include "sched/plan.h"
+#include "sched/preemption_holds.h"
 #include "sched/queue.h"
-#include "sched/rooms.h"
 #include "sched/volume_binds.h"
 
 namespace berth::ledger {
@@ -81,7 +81,7 @@ public:
     const ledger::Ledger& ledger() const { return ledger_; }
     // For the kinds that only the ledger cares about (volumes, namespaces, budgets...).
     ledger::Ledger& ledger() { return ledger_; }
-    void happened(Change change, base::Instant now);
+    void notify(Change change, base::Instant now);
     Queue::Sizes queue_sizes() const { return queue_.sizes(); }
     const SchedulerCounts& counts() const { return counts_; }
     // How often a pending pod was tried.
@@ -159,7 +159,7 @@ private:
                                 base::Instant now);
     std::vector<EvictPod> evictions_for(const Ask& ask, const Victims& victims) const;
     std::vector<Plan> evict(std::vector<EvictPod> evictions);
-    // Rooms: see scheduler_rooms.cc
+    // PreemptionHolds: see scheduler_rooms.cc
     std::string_view our_room(const model::Reservation& reservation) const;
     bool room_stands(std::string_view pod) const;
     bool may_hold_room(const Ask& ask, Row row) const;
@@ -199,9 +199,9 @@ private:
     void give_back_volumes(std::string_view pod);
     void volume_written(std::string_view pod, uint64_t serial, Outcome outcome, base::Instant now);
     // What came of plans
-    std::vector<Plan> went(const EvictPod& evict, Outcome outcome, base::Instant now);
+    std::vector<Plan> on_evicted(const EvictPod& evict, Outcome outcome, base::Instant now);
     std::vector<Plan> read_back(const ReadBack& read, Outcome outcome, base::Instant now);
-    std::vector<Plan> wrote(const WriteReservation& write, Outcome outcome, base::Instant now);
+    std::vector<Plan> on_written(const WriteReservation& write, Outcome outcome, base::Instant now);
     std::vector<Plan> opened(const OpenReservation& open, Outcome outcome);
     void was_told(std::string_view uid, bool done, base::Instant now);
     void retry(std::string_view uid, base::Instant now);
@@ -214,7 +214,7 @@ private:
     Queue queue_;
     Nominated nominated_;  // pending pods of ours, none of them assumed
     Evictions evictions_;
-    Rooms rooms_;
+    PreemptionHolds preemption_holds_;
     VolumeBinds volume_binds_;
     std::map<std::string, Claiming> claiming_;  // by the pod's uid
     std::set<std::string> claims_;              // uids of reservations whose claim may have to be released

@@ -159,7 +159,7 @@ std::vector<Plan> Scheduler::take_room(const Ask& ask, const std::string& node, 
     for (const auto& victim : evictions) victims.push_back(victim.uid);
     nominated_.put(kept, node, std::move(victims));
     if (may_hold_room(ask, row)) {
-        rooms_.ask(pod.meta.uid, std::move(evictions), now);
+        preemption_holds_.ask(pod.meta.uid, std::move(evictions), now);
         plans.emplace_back(HoldRoom{pod.meta.uid, pod.meta.ns, pod.meta.name, node, kept});
         return plans;
     }
@@ -204,13 +204,13 @@ Decision Scheduler::decide(const model::Reservation& object) {
 
 void Scheduler::decide_for(PendingReservation& pending, base::Instant now, base::Time wall, std::vector<Plan>& plans) {
     const model::Reservation& object = *pending.object;
-    const std::string_view room_for = our_room(object);
-    const Decision decision = room_for.empty() ? decide(object) : decide_room(object);
+    const std::string_view preemption_hold_for = our_room(object);
+    const Decision decision = preemption_hold_for.empty() ? decide(object) : decide_room(object);
     const Row row = decision.verdict.chosen;
     if (row == ledger::kNoRow) {
         ++counts_.unschedulable[profile_of(object)];
         queue_.unschedulable(object.meta.uid, cures_of(decision.verdict.strikes), now);
-        if (!room_for.empty()) return give_up_room(object, plans);
+        if (!preemption_hold_for.empty()) return give_up_room(object, plans);
         std::string message = diagnosis(decision.verdict.strikes, ledger_);
         if (message == pending.told) return;
         pending.told = message;
@@ -218,8 +218,8 @@ void Scheduler::decide_for(PendingReservation& pending, base::Instant now, base:
                                             model::unschedulable(object, message, wall), false, message});
         return;
     }
-    nominated_.remove(room_for);                   // its place is taken by the room
-    if (!decision.waiting) rooms_.take(room_for);  // nobody has to go
+    nominated_.remove(preemption_hold_for);                              // its place is taken by the room
+    if (!decision.waiting) preemption_holds_.take(preemption_hold_for);  // nobody has to go
     ledger_.assume_reservation(ledger_.find_reservation(object.meta.uid), row, decision.waiting);
     const std::string node(ledger_.name(row));
     auto status = decision.waiting ? model::placed_waiting(object, node, object.spec->requests, decision.missing, wall)

@@ -9,7 +9,7 @@ void Scheduler::put(const ledger::Kind& kind, const ledger::Object& object, base
     if (auto node = object.as<model::Node>()) return put(std::move(node), now);
     if (auto reservation = object.as<model::Reservation>()) return put(std::move(reservation), now);
     kind.put(ledger_, object);
-    happened(kind.change, now);
+    notify(kind.change, now);
 }
 
 void Scheduler::remove(const ledger::Kind& kind, const model::Meta& gone, base::Instant now) {
@@ -17,7 +17,7 @@ void Scheduler::remove(const ledger::Kind& kind, const model::Meta& gone, base::
     if (kind.kind == "Node") return remove_node(gone.name, now);
     if (kind.kind == "Reservation") return remove_reservation(gone.uid, now);
     kind.remove(ledger_, gone);
-    happened(kind.change, now);
+    notify(kind.change, now);
 }
 
 }  // namespace berth::sched

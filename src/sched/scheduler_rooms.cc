@@ -4,8 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "model/preemption_hold.h"
 #include "model/reservation_status.h"
-#include "model/room.h"
 #include "sched/credit.h"
 #include "sched/scheduler.h"
 
@@ -13,11 +13,11 @@ namespace berth::sched {
 
 // The pod that it is a room for, if one of our profiles made it.
 std::string_view Scheduler::our_room(const model::Reservation& reservation) const {
-    return profiles_.contains(reservation.spec->scheduler_name) ? model::room_owner(reservation) : "";
+    return profiles_.contains(reservation.spec->scheduler_name) ? model::preemption_hold_owner(reservation) : "";
 }
 
 bool Scheduler::room_stands(std::string_view pod) const {
-    const std::string* uid = rooms_.of(pod);
+    const std::string* uid = preemption_holds_.of(pod);
     if (!uid) return false;
     const auto index = ledger_.find_reservation(*uid);
     return index != ledger::kNone && ledger_.reservation(index).holds_room();
@@ -45,7 +45,7 @@ Decision Scheduler::decide_room(const model::Reservation& room) {
     if (decision.waiting) {
         decision.missing = missing_on(*room.spec, ledger_, row);
         Lifted lifted(ledger_);
-        for (const auto& victim : rooms_.victims(pod.meta.uid)) {
+        for (const auto& victim : preemption_holds_.victims(pod.meta.uid)) {
             const PodIndex index = ledger_.find_pod(victim.uid);
             if (index != ledger::kNone && ledger_.pod(index).row == row) lifted.lift(index);
         }
@@ -60,8 +60,8 @@ Decision Scheduler::decide_room(const model::Reservation& room) {
 // that is available and still does not help, is given up.
 bool Scheduler::waits_for_room(const Ask& ask, base::Instant now, std::vector<Plan>& plans) {
     const std::string& pod = ask.pod->meta.uid;
-    if (rooms_.asked(pod, now)) return true;
-    const std::string* uid = rooms_.of(pod);
+    if (preemption_holds_.asked(pod, now)) return true;
+    const std::string* uid = preemption_holds_.of(pod);
     if (!uid) return false;
     const auto index = ledger_.find_reservation(*uid);
     if (index == ledger::kNone) return false;
@@ -84,13 +84,14 @@ bool Scheduler::room_on_the_way(ReservationIndex index, int32_t priority) const 
 }
 
 void Scheduler::give_up_room(const model::Reservation& reservation, std::vector<Plan>& plans) {
-    rooms_.take(model::room_owner(reservation));
+    preemption_holds_.take(model::preemption_hold_owner(reservation));
     plans.emplace_back(DropRoom{reservation.meta.uid, reservation.meta.name});
 }
 
-// Rooms whose pod is gone or landed elsewhere are dropped, and those that failed or ended; used ones go by themselves.
+// PreemptionHolds whose pod is gone or landed elsewhere are dropped, and those that failed or ended; used ones go by
+// themselves.
 void Scheduler::judge_rooms(base::Instant now, std::vector<Plan>& plans) {
-    for (const auto& uid : rooms_.take_due(now)) {
+    for (const auto& uid : preemption_holds_.take_due(now)) {
         const auto index = ledger_.find_reservation(uid);
         if (index == ledger::kNone) continue;
         const auto& entry = ledger_.reservation(index);
@@ -106,7 +107,7 @@ void Scheduler::judge_rooms(base::Instant now, std::vector<Plan>& plans) {
 void Scheduler::see_room(const model::Reservation& reservation, base::Instant now) {
     const std::string pod(our_room(reservation));
     if (pod.empty()) return;
-    rooms_.see(pod, reservation.meta.uid);
+    preemption_holds_.see(pod, reservation.meta.uid);
     if (model::holds_room(reservation)) end_nomination(pod, now);
 }
 
@@ -136,9 +137,9 @@ void Scheduler::open_waiting(base::Time wall, std::vector<Plan>& plans) {
 
 // The room was made, or could not be: then a nomination must do.
 std::vector<Plan> Scheduler::asked(const HoldRoom& hold, Outcome outcome, base::Instant now) {
-    if (outcome == Outcome::Refused) return evict(rooms_.take(hold.uid));
+    if (outcome == Outcome::Refused) return evict(preemption_holds_.take(hold.uid));
     if (outcome == Outcome::Unknown) {
-        rooms_.take(hold.uid);
+        preemption_holds_.take(hold.uid);
         retry(hold.uid, now);
     }
     return {};
@@ -148,7 +149,7 @@ std::vector<Plan> Scheduler::asked(const HoldRoom& hold, Outcome outcome, base::
 std::vector<Plan> Scheduler::placed_room(std::string_view reservation) {
     const auto index = ledger_.find_reservation(reservation);
     if (index == ledger::kNone || !ledger_.reservation(index).holds_room()) return {};
-    return evict(rooms_.take(our_room(*ledger_.reservation(index).object)));
+    return evict(preemption_holds_.take(our_room(*ledger_.reservation(index).object)));
 }
 
 }  // namespace berth::sched

@@ -45,12 +45,12 @@ protected:
     void store(model::PersistentVolumeClaim& object) {
         object.meta.revision = ++revision_;
         volumes().put(std::make_shared<const model::PersistentVolumeClaim>(object));
-        scheduler_.happened(Change::Volume, now_);
+        scheduler_.notify(Change::Volume, now_);
     }
     void store(model::PersistentVolume& object) {
         object.meta.revision = ++revision_;
         volumes().put(std::make_shared<const model::PersistentVolume>(object));
-        scheduler_.happened(Change::Volume, now_);
+        scheduler_.notify(Change::Volume, now_);
     }
     void pod_with(const std::string& name, const std::vector<std::string>& claims) {
         model::Pod& pod = make(name, 1000, 0);
@@ -229,7 +229,7 @@ TEST_F(VolumeBindsTest, AClaimThatVanishesEndsTheWaiting) {
     told();
     done();
     volumes().remove_claim("default/c", "");
-    scheduler_.happened(Change::Volume, now_);
+    scheduler_.notify(Change::Volume, now_);
     step();
     EXPECT_EQ(used("n1"), 0);
 }

@@ -147,7 +147,7 @@ Result<Store::Draft> Store::draft(const Txn& txn, Prepared prepared) const {
 void Store::enqueue(Draft draft, Done done) {
     accepted_ = draft.commit.revision;
     for (const EventPtr& event : draft.events) head_[event->record->key] = event;
-    auto entry = std::make_shared<const Entry>(Entry{draft.commit.revision, std::move(draft.events)});
+    auto entry = std::make_shared<const LogEntry>(LogEntry{draft.commit.revision, std::move(draft.events)});
     pending_bytes_ += draft.bytes;
     Pending pending{entry, draft.bytes, {}};
     pending.waiters.push_back({std::move(draft.commit), std::move(done)});

@@ -11,11 +11,11 @@
 namespace berth::store {
 
 // One transaction on its way to the disk. Every event has the same revision.
-struct Entry {
+struct LogEntry {
     Revision revision = 0;
     std::vector<EventPtr> events;
 };
-using EntryPtr = std::shared_ptr<const Entry>;
+using EntryPtr = std::shared_ptr<const LogEntry>;
 
 // The door to what survives. A log keeps entries in the order given and says when they are safe; it may lose the newest
 // ones in a crash, each whole, until it has said so.

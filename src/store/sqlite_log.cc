@@ -129,7 +129,7 @@ private:
     std::thread thread_;
 };
 
-size_t bytes_of(const Entry& entry) {
+size_t bytes_of(const LogEntry& entry) {
     size_t bytes = 0;
     for (const EventPtr& event : entry.events) bytes += event->record->bytes->size();
     return bytes;

@@ -11,7 +11,7 @@
 #include "control/volumes.h"
 #include "ledger/intake.h"
 #include "model/allocated.h"
-#include "model/room.h"
+#include "model/preemption_hold.h"
 #include "run/decoded.h"
 #include "run/requests.h"
 #include "sched/cycle.h"
@@ -261,7 +261,7 @@ void Cluster::reconcile_objects() {
         objects_.put(kind, object);
     });
     for (const auto& reconciler : reconcilers_) {
-        std::set<control::Ward> targets;
+        std::set<control::Key> targets;
         for (const auto& resource : reconciler->watches()) {
             for (const auto& object : objects_.list(resource)) {
                 for (auto& target : reconciler->concerned(resource, *object, objects_)) targets.insert(target);
@@ -347,7 +347,7 @@ std::string Cluster::unsettled() {
         if (model::is_claimed(object)) {
             return object.meta.name + " is claimed for a pod that is not bound";
         }
-        const auto owner = model::room_owner(object);
+        const auto owner = model::preemption_hold_owner(object);
         if (owner.empty() || model::is_final(object.phase)) continue;
         if (!scheduler_->pending_pod(owner)) return object.meta.name + " keeps room for nobody";
     }

@@ -7,8 +7,8 @@
 
 #include "base/json.h"
 #include "control/action.h"
+#include "link/api_client.h"
 #include "link/local.h"
-#include "link/server.h"
 #include "run/bind_guard.h"
 #include "store/store.h"
 

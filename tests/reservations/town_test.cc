@@ -14,8 +14,8 @@
 #include "base/random.h"
 #include "control/reservations.h"
 #include "model/allocated.h"
+#include "model/preemption_hold.h"
 #include "model/reservation_status.h"
-#include "model/room.h"
 #include "run/bind_rules.h"
 #include "sched/scheduler.h"
 
@@ -164,7 +164,7 @@ private:
     // would have it.
     std::string edit() {
         const std::string name = any(reservations_, [](const auto& entry) {
-            return !model::is_final(entry.second->phase) && model::room_owner(*entry.second).empty();
+            return !model::is_final(entry.second->phase) && model::preemption_hold_owner(*entry.second).empty();
         });
         if (calm_ || name.empty()) return "nothing";
         model::Reservation next = *reservations_.at(name);
@@ -301,9 +301,9 @@ private:
         return true;
     }
     bool carry_out(const sched::HoldRoom& hold) {
-        if (reservations_.contains(model::room_name(hold.uid))) return true;
+        if (reservations_.contains(model::preemption_hold_name(hold.uid))) return true;
         base::JsonParser parser;
-        const std::string text = base::to_text(model::room_for(*hold.pod, hold.node));
+        const std::string text = base::to_text(model::preemption_hold_for(*hold.pod, hold.node));
         auto room = model::read_reservation(*parser.parse(text));
         EXPECT_TRUE(room.ok());
         room->meta.uid = new_uid();

@@ -151,7 +151,7 @@ private:
         for (const auto& text : texts) all += (all.empty() ? "" : ",") + text;
         return all;
     }
-    static void expect_why(const cli::Outcome& outcome, const std::string& wanted) {
+    static void expect_why(const cli::Placement& outcome, const std::string& wanted) {
         std::string all = outcome.message + outcome.error;
         for (const auto& [node, reasons] : outcome.rejected) {
             for (const auto& reason : reasons) all += "\n" + node + ": " + reason;
@@ -207,7 +207,7 @@ private:
 
     base::Time now_;
     cli::World world_;
-    std::map<std::string, cli::Outcome> last_;  // the newest outcome of each object
+    std::map<std::string, cli::Placement> last_;  // the newest outcome of each object
 };
 
 class StoryTest : public testing::Test {

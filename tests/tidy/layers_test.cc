@@ -39,8 +39,8 @@ std::map<std::string, Room> read_layers(std::istream& in) {
 }
 
 // One sentence for each line of the source that breaks the room's rules.
-std::vector<std::string> offences(const std::string& room_name, const Room& room, const std::set<std::string>& rooms,
-                                  std::istream& in) {
+std::vector<std::string> offences(const std::string& preemption_hold_name, const Room& room,
+                                  const std::set<std::string>& rooms, std::istream& in) {
     static const std::regex include("^\\s*#\\s*include\\s*\"([a-z]+)/");
     static const std::regex impure(
         "std::chrono::\\w+::now|random_device|std::thread|std::jthread|std::mutex|#include "
@@ -54,10 +54,11 @@ std::vector<std::string> offences(const std::string& room_name, const Room& room
         std::smatch match;
         if (std::regex_search(line, match, include) && rooms.contains(match[1]) &&
             !room.may_include.contains(match[1])) {
-            found.push_back(std::to_string(number) + ": " + room_name + " may not include " + match[1].str());
+            found.push_back(std::to_string(number) + ": " + preemption_hold_name + " may not include " +
+                            match[1].str());
         }
         if (room.pure && std::regex_search(line, match, impure)) {
-            found.push_back(std::to_string(number) + ": " + room_name + " decides, so it may not use " +
+            found.push_back(std::to_string(number) + ": " + preemption_hold_name + " decides, so it may not use " +
                             match[0].str());
         }
     }

@@ -56,7 +56,7 @@ void Columns::rank_names(const Ledger& ledger) {
 }
 
 void Columns::refresh_all(const Ledger& ledger) {
-    odd_.clear();
+    anomalous_.clear();
     for (Row row = 0; row < ledger.rows(); ++row) refresh(ledger, row);
 }
 
@@ -74,10 +74,10 @@ void Columns::refresh(const Ledger& ledger, Row row) {
     if (cpus <= 0 || bytes <= 0) {
         cpu_used_[row] = memory_used_[row] = kInfinity;
         cpu_per_[row] = memory_per_[row] = 1.0f;
-        if (ledger.alive(row)) odd_.insert(row);
+        if (ledger.alive(row)) anomalous_.insert(row);
         return;
     }
-    if (!odd_.empty()) odd_.erase(row);
+    if (!anomalous_.empty()) anomalous_.erase(row);
     const auto scored_cpu = ledger.scoring_cpu()[row];
     const auto scored_memory = ledger.scoring_memory()[row];
     if (cpu->used[row] < 0 || memory->used[row] < 0 || scored_cpu < 0 || scored_memory < 0) beyond_ = true;

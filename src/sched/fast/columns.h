@@ -29,7 +29,7 @@ public:
     uint32_t reversed_rank(Row row) const { return reversed_rank_[row]; }
 
     // Rows that the float formulas do not cover (no cpu or no memory at all): infeasible to the kernel.
-    const absl::flat_hash_set<Row>& odd() const { return odd_; }
+    const absl::flat_hash_set<Row>& anomalous() const { return anomalous_; }
     // Whether an amount is negative, or too many rows: then only the plain evaluation is right.
     bool beyond() const { return beyond_; }
 
@@ -44,7 +44,7 @@ private:
     std::vector<float> cpu_used_, memory_used_, cpu_scored_, memory_scored_, cpu_per_, memory_per_, free_pods_;
     std::vector<uint32_t> reversed_rank_;
     std::vector<Row> row_at_rank_;
-    absl::flat_hash_set<Row> odd_;
+    absl::flat_hash_set<Row> anomalous_;
     absl::flat_hash_map<uint16_t, std::vector<float>> others_;
     bool beyond_ = false;
 };

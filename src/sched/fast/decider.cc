@@ -167,11 +167,11 @@ void Decider::forget_old() {
     });
 }
 
-std::shared_ptr<const Statics> Decider::statics_for(const model::PodSpec& spec, const Ledger& ledger) {
+std::shared_ptr<const NodeClass> Decider::statics_for(const model::PodSpec& spec, const Ledger& ledger) {
     if (statics_.size() >= kMaxStatics) statics_.clear();
     auto& found = statics_[constraints_of(spec, ledger)];
     if (!found || found->epoch != ledger.changes().static_epoch()) {
-        found = statics_of(constraints_of(spec, ledger), ledger, terms_);
+        found = node_class_of(constraints_of(spec, ledger), ledger, terms_);
     }
     return found;
 }
@@ -219,7 +219,7 @@ void Decider::fill(const Class& c, const Ledger& ledger, std::vector<MaxTree>& t
     } else {
         fill_groups(c, base, trees);
     }
-    for (const Row row : columns_.odd()) {
+    for (const Row row : columns_.anomalous()) {
         if (c.statics->base[row] != 0) set(c, row, exact(c, ledger, row), trees);
     }
 }

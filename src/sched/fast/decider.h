@@ -10,8 +10,8 @@
 #include "sched/decide.h"
 #include "sched/fast/columns.h"
 #include "sched/fast/max_tree.h"
-#include "sched/fast/side.h"
-#include "sched/fast/statics.h"
+#include "sched/fast/node_class.h"
+#include "sched/fast/owner_class.h"
 
 namespace berth::sched::fast {
 
@@ -57,13 +57,13 @@ private:
         size_t hash = 0;
         absl::InlinedVector<Want, 4> wants;
         ClassNumbers numbers;
-        std::shared_ptr<const Statics> statics;
+        std::shared_ptr<const NodeClass> statics;
         std::vector<MaxTree> trees;  // one a group
         bool filled = false;         // the trees are of these statics
         uint64_t sequence = 0;       // of the ledger, that the trees stand for
         uint64_t last_use = 0;
-        std::vector<std::unique_ptr<Side>> sides;  // while there are reservations
-        bool settled = false;                      // a key is not 0 exactly where the row is open to the near plugins
+        std::vector<std::unique_ptr<OwnerClass>> sides;  // while there are reservations
+        bool settled = false;  // a key is not 0 exactly where the row is open to the near plugins
     };
     struct Hashed {
         const model::PodSpec& spec;
@@ -85,7 +85,7 @@ private:
     Row choose_without_credit(Class& c, const Ask& ask, const Ledger& ledger);
     bool reaches_far(const Ask& ask, const Ledger& ledger) const;
     // Credit: see decider_credit.cc
-    Side& side_of(Class& c, const model::Pod& pod, const Ledger& ledger);
+    OwnerClass& side_of(Class& c, const model::Pod& pod, const Ledger& ledger);
     CreditPlace judge(const Class& c, const Ledger& ledger, const Ask& ask, const Credit& credit, Row row) const;
     Row choose_with_side(Class& c, const model::Pod& pod, const Ledger& ledger);
     Row choose_with_credit(Class& c, const Ask& ask, const Ledger& ledger);
@@ -93,7 +93,7 @@ private:
     Class& class_of(const std::shared_ptr<const model::PodSpec>& spec);
     Class& equal_class(const std::shared_ptr<const model::PodSpec>& spec);
     void begin(Class& c, const std::shared_ptr<const model::PodSpec>& spec, size_t hash) const;
-    std::shared_ptr<const Statics> statics_for(const model::PodSpec& spec, const Ledger& ledger);
+    std::shared_ptr<const NodeClass> statics_for(const model::PodSpec& spec, const Ledger& ledger);
     bool open_anywhere(Class& c, const Ledger& ledger);
     std::vector<MaxTree>& trees_of(Class& c, const Ledger& ledger);
     void fill(const Class& c, const Ledger& ledger, std::vector<MaxTree>& trees);
@@ -122,7 +122,7 @@ private:
     absl::flat_hash_set<Class*, BySpec, BySpec> by_spec_;
     absl::flat_hash_set<size_t> met_once_;  // hashes of specs: a class is made when one comes again
     Class passing_;                         // of a spec that is met for the first time
-    absl::flat_hash_map<model::PodSpec, std::shared_ptr<const Statics>, ByConstraints> statics_;
+    absl::flat_hash_map<model::PodSpec, std::shared_ptr<const NodeClass>, ByConstraints> statics_;
     std::vector<uint16_t> base_;   // scratch
     std::vector<Key> keys_;        // scratch
     std::vector<Key> tops_;        // scratch

@@ -13,14 +13,14 @@ constexpr size_t kMaxSides = 8;  // of a class
 }  // namespace
 
 // What the pods of a class that differ in labels, owners or wishes have in common with this one.
-Side& Decider::side_of(Class& c, const model::Pod& pod, const Ledger& ledger) {
+OwnerClass& Decider::side_of(Class& c, const model::Pod& pod, const Ledger& ledger) {
     auto found = std::find_if(c.sides.begin(), c.sides.end(), [&](const auto& side) { return side->speaks_for(pod); });
     if (found == c.sides.end()) {
         if (c.sides.size() >= kMaxSides) {
             c.sides.erase(std::min_element(c.sides.begin(), c.sides.end(),
                                            [](const auto& a, const auto& b) { return a->last_use < b->last_use; }));
         }
-        c.sides.push_back(std::make_unique<Side>(pod));
+        c.sides.push_back(std::make_unique<OwnerClass>(pod));
         found = c.sides.end() - 1;
     }
     (*found)->last_use = uses_;
@@ -36,7 +36,7 @@ CreditPlace Decider::judge(const Class& c, const Ledger& ledger, const Ask& ask,
     const Drawing drawing = draw_on(credit, ask, ledger, row);
     place.open = admits(credit, drawing, ask, ledger, row);
     if (place.open) place.supplied = score_of(drawing.charges, ask, ledger);
-    place.odd = place.supplied == 0 && place.open != (exact(c, ledger, row) != 0);
+    place.anomalous = place.supplied == 0 && place.open != (exact(c, ledger, row) != 0);
     return place;
 }
 
@@ -48,7 +48,7 @@ ledger::Charges Decider::charges(const model::Pod& pod, const Ledger& ledger, Ro
 
 Row Decider::choose_with_side(Class& c, const model::Pod& pod, const Ledger& ledger) {
     ++counts_.matching;
-    Side& side = side_of(c, pod, ledger);
+    OwnerClass& side = side_of(c, pod, ledger);
     if (!side.fault().empty()) return ledger::kNoRow;
     Ask ask;
     ask.spec = pod.spec.get();
@@ -63,7 +63,8 @@ Row Decider::choose_with_side(Class& c, const model::Pod& pod, const Ledger& led
             only_one_ = side.only_one(best_place->row);
             return best_place->row;
         }
-        if (!far && !best_place && side.odd() == 0 && !side.must_draw()) return choose_without_credit(c, ask, ledger);
+        if (!far && !best_place && side.anomalous() == 0 && !side.must_draw())
+            return choose_without_credit(c, ask, ledger);
     }
     const Ask whole = ask_for(pod, ledger);
     if (whole.plain()) return choose_without_credit(c, whole, ledger);

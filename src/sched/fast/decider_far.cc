@@ -32,7 +32,7 @@ void Decider::settle(Class& c, const Ledger& ledger, std::vector<MaxTree>& trees
 
 // Good until a key is set.
 std::span<const Key> Decider::keys_by_row(const Class& c, const std::vector<MaxTree>& trees) {
-    const Statics& statics = *c.statics;
+    const NodeClass& statics = *c.statics;
     if (statics.group.empty()) return {trees[0].keys(), statics.base.size()};
     keys_.assign(statics.base.size(), 0);
     for (Row row = 0; row < statics.group.size(); ++row) {
@@ -74,7 +74,7 @@ void Decider::add_far_points(const Ask& ask, const Ledger& ledger) {
 
 // What the scaled scorers give is the same for all rows of a group, and depends on which groups have an open row.
 void Decider::add_scaled(const Class& c) {
-    const Statics& statics = *c.statics;
+    const NodeClass& statics = *c.statics;
     if (statics.group.empty()) return;
     std::vector<uint8_t> present(statics.groups.size());
     for (Row row = 0; row < open_.size(); ++row) {

@@ -1,4 +1,4 @@
-#include "model/room.h"
+#include "model/preemption_hold.h"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ Result<Pod> pod_of(const std::string& text) {
 
 Result<Reservation> room_of(const Pod& pod) {
     base::JsonParser parser;
-    const std::string text = base::to_text(room_for(pod, "n1"));
+    const std::string text = base::to_text(preemption_hold_for(pod, "n1"));
     return read_reservation(*parser.parse(text));
 }
 
@@ -34,7 +34,7 @@ TEST(RoomTest, HoldsWhatThePodWouldHold) {
     const auto room = room_of(*pod);
     ASSERT_TRUE(room.ok()) << room.error().message;
     EXPECT_EQ(room->meta.name, "preemption-u-1");
-    EXPECT_EQ(room_owner(*room), "u-1");
+    EXPECT_EQ(preemption_hold_owner(*room), "u-1");
     EXPECT_TRUE(room->pre_allocation && room->allocate_once && room->made_by_us());
     EXPECT_EQ(room->policy, AllocatePolicy::Restricted);
     EXPECT_EQ(room->spec->requests, pod->spec->requests);
@@ -57,7 +57,7 @@ TEST(RoomTest, OtherReservationsAreNoRooms) {
         R"({"metadata":{"name":"r","labels":{"berth.dev/made-for":"migration"}},"spec":{"owners":[{"object":{"uid":"u"}}],
         "template":{"spec":{"containers":[{"name":"a"}]}}}})"));
     ASSERT_TRUE(plain.ok());
-    EXPECT_EQ(room_owner(*plain), "");
+    EXPECT_EQ(preemption_hold_owner(*plain), "");
 }
 
 }  // namespace

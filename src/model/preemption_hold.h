@@ -10,10 +10,10 @@ inline constexpr std::string_view kForPreemption = "preemption";
 // A Reservation that keeps room on a node for one pod, also when the node is still full: it waits until others have
 // gone, and only this pod may use it, once. It holds what the pod would hold: amounts, ports, claims, its labels and
 // its anti-affinity. Its name follows from the pod's uid, so that there is one at most.
-Json room_for(const Pod& pod, std::string_view node);
-std::string room_name(std::string_view pod_uid);
+Json preemption_hold_for(const Pod& pod, std::string_view node);
+std::string preemption_hold_name(std::string_view pod_uid);
 
 // The uid of the pod that a reservation is such a room for; empty: it is none.
-std::string_view room_owner(const Reservation& reservation);
+std::string_view preemption_hold_owner(const Reservation& reservation);
 
 }  // namespace berth::model

@@ -1,4 +1,4 @@
-#include "sched/rooms.h"
+#include "sched/preemption_holds.h"
 
 #include <algorithm>
 
@@ -10,17 +10,17 @@ constexpr base::Duration kShowsWithin = std::chrono::seconds(30);
 
 }  // namespace
 
-bool Rooms::asked(std::string_view pod, base::Instant now) const {
+bool PreemptionHolds::asked(std::string_view pod, base::Instant now) const {
     const auto found = asked_.find(pod);
     return found != asked_.end() && now < found->second.at + kShowsWithin;
 }
 
-std::vector<EvictPod> Rooms::victims(std::string_view pod) const {
+std::vector<EvictPod> PreemptionHolds::victims(std::string_view pod) const {
     const auto found = asked_.find(pod);
     return found == asked_.end() ? std::vector<EvictPod>() : found->second.evictions;
 }
 
-std::vector<EvictPod> Rooms::take(std::string_view pod) {
+std::vector<EvictPod> PreemptionHolds::take(std::string_view pod) {
     const auto found = asked_.find(pod);
     if (found == asked_.end()) return {};
     std::vector<EvictPod> evictions = std::move(found->second.evictions);
@@ -28,13 +28,13 @@ std::vector<EvictPod> Rooms::take(std::string_view pod) {
     return evictions;
 }
 
-void Rooms::see(const std::string& pod, const std::string& reservation) {
+void PreemptionHolds::see(const std::string& pod, const std::string& reservation) {
     by_pod_[pod] = reservation;
     pod_of_[reservation] = pod;
     due_[reservation] = base::Instant{INT64_MIN};
 }
 
-void Rooms::gone(std::string_view reservation) {
+void PreemptionHolds::gone(std::string_view reservation) {
     const auto found = pod_of_.find(reservation);
     if (found == pod_of_.end()) return;
     if (const auto pod = by_pod_.find(found->second); pod != by_pod_.end() && pod->second == reservation) {
@@ -45,17 +45,17 @@ void Rooms::gone(std::string_view reservation) {
     if (const auto due = due_.find(reservation); due != due_.end()) due_.erase(due);
 }
 
-const std::string* Rooms::of(std::string_view pod) const {
+const std::string* PreemptionHolds::of(std::string_view pod) const {
     const auto found = by_pod_.find(pod);
     return found == by_pod_.end() ? nullptr : &found->second;
 }
 
-void Rooms::pod_moved(std::string_view pod) {
+void PreemptionHolds::pod_moved(std::string_view pod) {
     if (const auto found = asked_.find(pod); found != asked_.end()) asked_.erase(found);
     if (const auto* reservation = of(pod)) due_[*reservation] = base::Instant{INT64_MIN};
 }
 
-std::vector<std::string> Rooms::take_due(base::Instant now) {
+std::vector<std::string> PreemptionHolds::take_due(base::Instant now) {
     std::vector<std::string> out;
     for (const auto& [reservation, at] : due_) {
         if (at <= now) out.push_back(reservation);
@@ -64,7 +64,7 @@ std::vector<std::string> Rooms::take_due(base::Instant now) {
     return out;
 }
 
-std::optional<base::Instant> Rooms::next_wake() const {
+std::optional<base::Instant> PreemptionHolds::next_wake() const {
     if (due_.empty()) return std::nullopt;
     return std::min_element(due_.begin(), due_.end(), [](const auto& a, const auto& b) { return a.second < b.second; })
         ->second;

@@ -1,4 +1,4 @@
-#include "sched/fast/statics.h"
+#include "sched/fast/node_class.h"
 
 #include <algorithm>
 #include <map>
@@ -32,7 +32,7 @@ void take_scorer(const Profile::Weighted& weighted, Terms& terms) {
 }
 
 // Numbers the groups in the order in which rows meet them, and the rows within each.
-void group_rows(const Ask& ask, const Ledger& ledger, const Terms& terms, std::span<const Row> open, Statics& made) {
+void group_rows(const Ask& ask, const Ledger& ledger, const Terms& terms, std::span<const Row> open, NodeClass& made) {
     std::vector<std::vector<int64_t>> raws;
     for (const auto& [scorer, weight] : terms.scaled) {
         scorer->raw(ask, ledger, open, raws.emplace_back(open.size()));
@@ -114,8 +114,9 @@ model::PodSpec constraints_of(const model::PodSpec& spec, const Ledger& ledger) 
     return part;
 }
 
-std::shared_ptr<const Statics> statics_of(const model::PodSpec& constraints, const Ledger& ledger, const Terms& terms) {
-    auto made = std::make_shared<Statics>();
+std::shared_ptr<const NodeClass> node_class_of(const model::PodSpec& constraints, const Ledger& ledger,
+                                               const Terms& terms) {
+    auto made = std::make_shared<NodeClass>();
     made->epoch = ledger.changes().static_epoch();
     made->base.resize((ledger.rows() + kBlock - 1) / kBlock * kBlock);
     Ask ask;

@@ -8,10 +8,10 @@
 namespace berth::link {
 
 // Wakes the one thread that waits for feeds and replies. Ringing is remembered until the next wait.
-class Bell {
+class WakeEvent {
 public:
-    void ring() {
-        // Under the lock: whoever it wakes may destroy the bell.
+    void notify() {
+        // Under the lock: whoever it wakes may destroy the wake.
         const std::lock_guard lock(mutex_);
         rung_ = true;
         waiting_.notify_one();

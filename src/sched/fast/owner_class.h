@@ -17,25 +17,25 @@ struct CreditPlace {
     int64_t supplied = 0;  // the reservation score, which outranks the key
     Key key = 0;
     bool open = false;
-    bool odd = false;  // nothing is supplied, yet the row is open or closed only because of the reservations
+    bool anomalous = false;  // nothing is supplied, yet the row is open or closed only because of the reservations
 };
 
 // Pods that are the same to every reservation (but for those that name a pod), and the rows where they have credit, by
 // worth. Follows the ledger by its change log.
-class Side {
+class OwnerClass {
 public:
     using Judge = absl::FunctionRef<CreditPlace(const Ask& ask, const Credit& credit, Row row)>;
-    struct Standing {
+    struct Rank {
         int64_t supplied = 0;
         Key key = 0;
         Row row = ledger::kNoRow;
-        auto operator<=>(const Standing&) const = default;
+        auto operator<=>(const Rank&) const = default;
     };
 
     // `pod` is one of them. Its name and uid are forgotten.
-    explicit Side(const model::Pod& pod);
-    Side(const Side&) = delete;
-    Side& operator=(const Side&) = delete;
+    explicit OwnerClass(const model::Pod& pod);
+    OwnerClass(const OwnerClass&) = delete;
+    OwnerClass& operator=(const OwnerClass&) = delete;
 
     bool speaks_for(const model::Pod& pod) const;
     // `judge` says what a row with credit is worth now; all are judged anew when the nodes changed.
@@ -45,9 +45,9 @@ public:
     bool must_draw() const { return ask_.wishes.affinity.has_value(); }
     bool empty() const { return credits_ == 0; }
     bool any_open() const { return open_ != 0; }
-    size_t odd() const { return odd_; }
+    size_t anomalous() const { return anomalous_; }
     // The best open place, if any supplies something.
-    std::optional<Standing> best() const { return ranked_.empty() ? std::nullopt : std::optional(ranked_.front()); }
+    std::optional<Rank> best() const { return ranked_.empty() ? std::nullopt : std::optional(ranked_.front()); }
     // Whether no other place supplies as much.
     bool alone_best();
     // The only reservation on a row that is for these pods; kNone where there are several.
@@ -59,8 +59,8 @@ public:
 
 private:
     struct Known {
-        uint64_t roster = 0;  // of the row, that `suiting` is of
-        Few suiting;          // its reservations that are for these pods, whether or not they may draw from them now
+        uint64_t reservations_epoch = 0;  // of the row, that `suiting` is of
+        Few suiting;  // its reservations that are for these pods, whether or not they may draw from them now
         CreditPlace place;
         bool credit = false;   // one of `suiting` is open; only then is `place` of any meaning
         bool claimed = false;  // the row has a claimed reservation
@@ -71,8 +71,8 @@ private:
     Known* meet(const Ledger& ledger, Row row, Known* known);
     void note_claims(const Ledger& ledger, Row row);
     void leave(const Known& known);
-    bool stands(const Standing& standing) const;
-    void put(const Standing& standing);
+    bool stands(const Rank& standing) const;
+    void put(const Rank& standing);
     void take_best();
     void tidy();
 
@@ -82,12 +82,12 @@ private:
     size_t known_rows_ = 0;  // for which `suiting` is not empty
     // A heap, the best first, of the places that supply something. What a place was worth before stays in it until it
     // comes to the top, or until most of it is of that kind.
-    std::vector<Standing> ranked_;
+    std::vector<Rank> ranked_;
     size_t supplying_ = 0;
     absl::flat_hash_set<Row> claimed_;
     size_t credits_ = 0;
     size_t open_ = 0;
-    size_t odd_ = 0;
+    size_t anomalous_ = 0;
     uint64_t sequence_ = 0;
     uint64_t epoch_ = UINT64_MAX;
 };

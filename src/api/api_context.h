@@ -18,9 +18,9 @@ struct AuditEvent;
 class ServiceRanges;
 
 // Names, uids and other numbers that need only be unlike one another. Any thread.
-class Dice {
+class Ids {
 public:
-    explicit Dice(uint64_t seed) : random_(seed) {}
+    explicit Ids(uint64_t seed) : random_(seed) {}
     std::string uid();
     // Five characters that spell no words, for generateName.
     std::string suffix();
@@ -32,14 +32,14 @@ private:
 };
 
 // What the handlers work with. Any thread.
-class Desk {
+class ApiContext {
 public:
-    Desk(store::Store& store, const base::Clock& clock, uint64_t seed);
-    ~Desk();
+    ApiContext(store::Store& store, const base::Clock& clock, uint64_t seed);
+    ~ApiContext();
 
     store::Store& store;
     const base::Clock& clock;
-    Dice dice;
+    Ids ids;
     const std::unique_ptr<ServiceRanges> services;
     std::function<std::optional<Identity>(std::string_view)> identify_token = [](std::string_view) {
         return std::optional<Identity>{};

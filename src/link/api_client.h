@@ -61,9 +61,9 @@ public:
     virtual std::vector<FeedEvent> poll(size_t most) = 0;
 };
 
-class Server {
+class ApiClient {
 public:
-    virtual ~Server() = default;
+    virtual ~ApiClient() = default;
     // Calls back exactly once, on any thread.
     virtual void send(Request request, ReplyTo reply) = 0;
     // `notify` is called on any thread when there is something to poll, then not again until poll() came back empty.

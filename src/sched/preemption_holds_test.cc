@@ -1,7 +1,7 @@
 // Preemption with the room held: a reservation stands before anybody goes, and only its pod lands in it.
 #include "base/json.h"
 #include "base/json_view.h"
-#include "model/room.h"
+#include "model/preemption_hold.h"
 #include "sched/live_test.h"
 
 namespace berth::sched {
@@ -186,7 +186,7 @@ TEST_F(RoomsTest, AfterACrashItStartsAgainFromWhatIsStored) {
     made->meta.name = "n1";
     made->allocatable = model::Resources{{model::kCpu, 4000}, {model::kMemory, 32LL << 30}, {model::kPods, 110}};
     fresh.put(std::shared_ptr<const model::Node>(made), now_);
-    fresh.put(std::make_shared<const model::Reservation>(rooms_.at("room")), now_);
+    fresh.put(std::make_shared<const model::Reservation>(preemption_holds_.at("room")), now_);
     fresh.put(pods_.at("a"), now_);
     fresh.put(pods_.at("p"), now_);
     auto plans = fresh.step(now_, base::Time{}, 10);
@@ -205,7 +205,7 @@ TEST_F(RoomsTest, OneOfAnUnknownPodIsDropped) {
     auto other = pods_.at("p");
     other.meta.uid = "other";
     base::JsonParser parser;
-    const std::string text = base::to_text(model::room_for(other, "n1"));
+    const std::string text = base::to_text(model::preemption_hold_for(other, "n1"));
     auto room = model::read_reservation(*parser.parse(text));
     ASSERT_TRUE(room.ok());
     room->meta.uid = "leftover";

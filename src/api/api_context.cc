@@ -1,11 +1,10 @@
-#include "api/desk.h"
-
+#include "api/context.h"
 #include "api/service_ranges.h"
 #include "model/times.h"
 
 namespace berth::api {
 
-std::string Dice::uid() {
+std::string Ids::uid() {
     uint64_t high = 0, low = 0;
     {
         const std::lock_guard lock(mutex_);
@@ -26,7 +25,7 @@ std::string Dice::uid() {
     return out;
 }
 
-std::string Dice::suffix() {
+std::string Ids::suffix() {
     constexpr std::string_view kAlphabet = "bcdfghjklmnpqrstvwxz2456789";
     const std::lock_guard lock(mutex_);
     std::string out;
@@ -34,31 +33,31 @@ std::string Dice::suffix() {
     return out;
 }
 
-uint64_t Dice::below(uint64_t n) {
+uint64_t Ids::below(uint64_t n) {
     const std::lock_guard lock(mutex_);
     return random_.below(n);
 }
 
-Desk::Desk(store::Store& the_store, const base::Clock& the_clock, uint64_t seed)
+ApiContext::ApiContext(store::Store& the_store, const base::Clock& the_clock, uint64_t seed)
     : store(the_store),
       clock(the_clock),
-      dice(seed),
+      ids(seed),
       services(std::make_unique<ServiceRanges>(store)),
       kinds_(std::make_shared<model::Kinds>(model::kinds())) {}
 
-Desk::~Desk() = default;
+ApiContext::~ApiContext() = default;
 
-std::shared_ptr<const model::Kinds> Desk::kinds() const {
+std::shared_ptr<const model::Kinds> ApiContext::kinds() const {
     const std::lock_guard lock(mutex_);
     return kinds_;
 }
 
-void Desk::publish(std::shared_ptr<const model::Kinds> kinds) {
+void ApiContext::publish(std::shared_ptr<const model::Kinds> kinds) {
     const std::lock_guard lock(mutex_);
     kinds_ = std::move(kinds);
 }
 
-std::string Desk::now_text() const {
+std::string ApiContext::now_text() const {
     return model::time_text(clock.wall());
 }
 

@@ -1,4 +1,4 @@
-#include "link/rest.h"
+#include "link/wake_throttle.h"
 
 #include <gtest/gtest.h>
 
@@ -9,13 +9,13 @@ using namespace std::chrono_literals;
 
 // Woken every `period` for `work`, for a second: how long it rested in all, and at most at once.
 struct Rested {
-    Rest::Span all{};
-    Rest::Span longest{};
+    WakeThrottle::Span all{};
+    WakeThrottle::Span longest{};
 };
 
-Rested second_of(Rest& rest, Rest::Span period, Rest::Span work) {
+Rested second_of(WakeThrottle& rest, WakeThrottle::Span period, WakeThrottle::Span work) {
     Rested out;
-    Rest::Instant now{1h};
+    WakeThrottle::Instant now{1h};
     for (const auto end = now + 1s; now < end; now += period) {
         const auto span = rest.after(now, now + work);
         out.all += span;
@@ -25,29 +25,29 @@ Rested second_of(Rest& rest, Rest::Span period, Rest::Span work) {
     return out;
 }
 
-TEST(Rest, WhoWorksLittleDoesNotRest) {
-    Rest rest;
+TEST(WakeThrottle, WhoWorksLittleDoesNotRest) {
+    WakeThrottle rest;
     EXPECT_EQ(second_of(rest, 10ms, 300us).all, 0ms) << "3 % of the time";
 }
 
-TEST(Rest, ABurstOfAMillisecondIsFree) {
-    Rest rest;
-    const Rest::Instant start{1h};
+TEST(WakeThrottle, ABurstOfAMillisecondIsFree) {
+    WakeThrottle rest;
+    const WakeThrottle::Instant start{1h};
     EXPECT_EQ(rest.after(start, start + 1ms), 0ms);
     EXPECT_GT(rest.after(start + 1ms, start + 2ms), 10ms);
 }
 
-TEST(Rest, WhoWorksMuchRestsMostOfTheTime) {
-    Rest rest;
+TEST(WakeThrottle, WhoWorksMuchRestsMostOfTheTime) {
+    WakeThrottle rest;
     const auto rested = second_of(rest, 1ms, 500us);
     EXPECT_GT(rested.all, 850ms);
     EXPECT_LE(rested.longest, 20ms);
 }
 
 // The first wake-up of a thread has no beginning; and no hour of work is paid for by a day of rests.
-TEST(Rest, DebtIsForgiven) {
-    Rest rest;
-    const Rest::Instant start{1h};
+TEST(WakeThrottle, DebtIsForgiven) {
+    WakeThrottle rest;
+    const WakeThrottle::Instant start{1h};
     EXPECT_EQ(rest.after({}, start), 20ms);
     EXPECT_EQ(rest.after(start + 100ms, start + 100ms + 100us), 0ms);
 }

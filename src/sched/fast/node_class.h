@@ -37,7 +37,7 @@ Terms terms_of(const Profile& profile);
 // What only nodes and a spec's node constraints decide, shared by all classes with the same constraints. Rows whose raw
 // values for the scaled scorers are equal form a group: within it the order is that of the keys, and what the scaled
 // scorers give is the same for all.
-struct Statics {
+struct NodeClass {
     uint64_t epoch = 0;
     std::vector<uint16_t> base;                // as the kernel wants it; padded
     std::vector<std::vector<int64_t>> groups;  // raw values, in the order of Terms::scaled
@@ -49,6 +49,7 @@ struct Statics {
 
 // The part of a spec that statics depend on; images that no node has are left out.
 model::PodSpec constraints_of(const model::PodSpec& spec, const Ledger& ledger);
-std::shared_ptr<const Statics> statics_of(const model::PodSpec& constraints, const Ledger& ledger, const Terms& terms);
+std::shared_ptr<const NodeClass> node_class_of(const model::PodSpec& constraints, const Ledger& ledger,
+                                               const Terms& terms);
 
 }  // namespace berth::sched::fast

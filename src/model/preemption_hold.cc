@@ -1,4 +1,4 @@
-#include "model/room.h"
+#include "model/preemption_hold.h"
 
 #include <fmt/format.h>
 
@@ -101,11 +101,11 @@ JsonObject requests(const Resources& amounts) {
 
 }  // namespace
 
-std::string room_name(std::string_view pod_uid) {
+std::string preemption_hold_name(std::string_view pod_uid) {
     return fmt::format("preemption-{}", pod_uid);
 }
 
-Json room_for(const Pod& pod, std::string_view node) {
+Json preemption_hold_for(const Pod& pod, std::string_view node) {
     const PodSpec& spec = *pod.spec;
     JsonObject labels;
     for (const auto& [key, value] : pod.meta.labels) labels[key] = value;
@@ -130,7 +130,8 @@ Json room_for(const Pod& pod, std::string_view node) {
     return JsonObject{
         {"apiVersion", "scheduling.koordinator.sh/v1alpha1"},
         {"kind", "Reservation"},
-        {"metadata", JsonObject{{"name", room_name(pod.meta.uid)}, {"labels", JsonObject{{kMadeFor, kForPreemption}}}}},
+        {"metadata",
+         JsonObject{{"name", preemption_hold_name(pod.meta.uid)}, {"labels", JsonObject{{kMadeFor, kForPreemption}}}}},
         {"spec",
          JsonObject{{"owners", JsonArray{JsonObject{{"object", owner}}}},
                     {"preAllocation", true},
@@ -140,7 +141,7 @@ Json room_for(const Pod& pod, std::string_view node) {
                                             {"spec", std::move(made)}}}}}};
 }
 
-std::string_view room_owner(const Reservation& reservation) {
+std::string_view preemption_hold_owner(const Reservation& reservation) {
     if (reservation.meta.labels.get(kMadeFor) != kForPreemption || !reservation.made_by_us()) return "";
     const auto& owner = reservation.owners.front().object;
     return owner ? std::string_view(owner->uid) : "";

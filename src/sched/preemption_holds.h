@@ -14,7 +14,7 @@ namespace berth::sched {
 
 // The reservations that keep room for preempting pods, from the moment one is asked for. Nobody is evicted before the
 // room is held; what then has to happen waits here.
-class Rooms {
+class PreemptionHolds {
 public:
     // A room was asked for; once it is held these go.
     void ask(const std::string& pod, std::vector<EvictPod> evictions, base::Instant now) {

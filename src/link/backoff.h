@@ -9,9 +9,9 @@ namespace berth::link {
 
 // How long to wait before the next try: anywhere between the first wait and three times the last one, so that many who
 // failed at once do not come back at once.
-class Pace {
+class Backoff {
 public:
-    Pace(base::Duration first, base::Duration longest, uint64_t seed)
+    Backoff(base::Duration first, base::Duration longest, uint64_t seed)
         : first_(first), longest_(longest), last_(first), random_(seed) {}
 
     base::Duration next() {

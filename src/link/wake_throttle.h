@@ -8,7 +8,7 @@ namespace berth::link {
 // How long a thread that was woken and worked rests before it waits again. One that works little, less than a
 // twenty-fifth of the time, does not: its messages come one by one and go on at once. One that works more rests, so
 // that many messages share a wake-up, which costs more than any of them.
-class Rest {
+class WakeThrottle {
 public:
     using Instant = std::chrono::steady_clock::time_point;
     using Span = std::chrono::steady_clock::duration;

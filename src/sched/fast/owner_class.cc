@@ -1,4 +1,4 @@
-#include "sched/fast/side.h"
+#include "sched/fast/owner_class.h"
 
 #include <algorithm>
 
@@ -22,7 +22,7 @@ bool same_wishes(const model::Labels& a, const model::Labels& b) {
 
 }  // namespace
 
-Side::Side(const model::Pod& pod) : pod_(pod) {
+OwnerClass::OwnerClass(const model::Pod& pod) : pod_(pod) {
     pod_.meta.name.clear();
     pod_.meta.uid.clear();
     ask_.spec = pod_.spec.get();
@@ -35,12 +35,12 @@ Side::Side(const model::Pod& pod) : pod_(pod) {
     }
 }
 
-bool Side::speaks_for(const model::Pod& pod) const {
+bool OwnerClass::speaks_for(const model::Pod& pod) const {
     return pod.meta.ns == pod_.meta.ns && pod.meta.labels == pod_.meta.labels && pod.meta.owners == pod_.meta.owners &&
            same_wishes(pod.meta.annotations, pod_.meta.annotations);
 }
 
-void Side::follow(const Ledger& ledger, Judge judge) {
+void OwnerClass::follow(const Ledger& ledger, Judge judge) {
     const auto& changes = ledger.changes();
     // Judging one row anew costs about as much as finding it.
     const bool few = changes.sequence() - sequence_ <= 64 + known_rows_;
@@ -54,11 +54,11 @@ void Side::follow(const Ledger& ledger, Judge judge) {
     sequence_ = changes.sequence();
 }
 
-void Side::start_over(const Ledger& ledger, Judge judge) {
+void OwnerClass::start_over(const Ledger& ledger, Judge judge) {
     known_.clear();
     ranked_.clear();
     claimed_.clear();
-    supplying_ = known_rows_ = credits_ = open_ = odd_ = 0;
+    supplying_ = known_rows_ = credits_ = open_ = anomalous_ = 0;
     if (!ask_.fault.empty()) return;
     absl::flat_hash_set<Row> rows;
     ledger.owner_index().candidates(model::identity_of(pod_.meta), [&](ledger::ReservationIndex index) {
@@ -67,12 +67,12 @@ void Side::start_over(const Ledger& ledger, Judge judge) {
     for (const Row row : rows) look_at(ledger, row, judge);
 }
 
-void Side::look_at(const Ledger& ledger, Row row, Judge judge) {
+void OwnerClass::look_at(const Ledger& ledger, Row row, Judge judge) {
     const auto& node = ledger.at(row);
     if (node.reservations.empty() && known_rows_ == 0 && claimed_.empty()) return;
     Known* known = known_.find(row);
     if (known) leave(*known);
-    if (!known || known->roster != node.roster) known = meet(ledger, row, known);
+    if (!known || known->reservations_epoch != node.reservations_epoch) known = meet(ledger, row, known);
     if (!known) return;
     if (known->claimed) note_claims(ledger, row);
     Few matched;
@@ -84,13 +84,13 @@ void Side::look_at(const Ledger& ledger, Row row, Judge judge) {
     const CreditPlace& place = known->place = judge(ask_, credit_of(std::move(matched), ledger), row);
     ++credits_;
     open_ += place.open;
-    odd_ += place.odd;
+    anomalous_ += place.anomalous;
     supplying_ += place.supplied > 0;
     if (place.supplied > 0) put({place.supplied, place.key, row});
 }
 
 // Finds out which of the row's reservations are for these pods. nullptr: none, and nothing is remembered.
-Side::Known* Side::meet(const Ledger& ledger, Row row, Known* known) {
+OwnerClass::Known* OwnerClass::meet(const Ledger& ledger, Row row, Known* known) {
     const auto& node = ledger.at(row);
     Few suiting;
     for (const ReservationIndex index : node.reservations) {
@@ -101,7 +101,7 @@ Side::Known* Side::meet(const Ledger& ledger, Row row, Known* known) {
     if (!known) known = &known_[row];
     known_rows_ -= !known->suiting.empty();
     known_rows_ += !suiting.empty();
-    known->roster = node.roster;
+    known->reservations_epoch = node.reservations_epoch;
     known->suiting = std::move(suiting);
     known->claimed = std::any_of(node.reservations.begin(), node.reservations.end(), [&](const auto index) {
         return model::is_claimed(*ledger.reservation(index).object);
@@ -109,7 +109,7 @@ Side::Known* Side::meet(const Ledger& ledger, Row row, Known* known) {
     return known;
 }
 
-void Side::note_claims(const Ledger& ledger, Row row) {
+void OwnerClass::note_claims(const Ledger& ledger, Row row) {
     const auto& all = ledger.at(row).reservations;
     const bool claimed = std::any_of(all.begin(), all.end(), [&](const auto index) {
         const auto& entry = ledger.reservation(index);
@@ -122,46 +122,46 @@ void Side::note_claims(const Ledger& ledger, Row row) {
     }
 }
 
-void Side::leave(const Known& known) {
+void OwnerClass::leave(const Known& known) {
     if (!known.credit) return;
     --credits_;
     open_ -= known.place.open;
-    odd_ -= known.place.odd;
+    anomalous_ -= known.place.anomalous;
     supplying_ -= known.place.supplied > 0;
 }
 
 // Whether it is what the place is worth now.
-bool Side::stands(const Standing& standing) const {
+bool OwnerClass::stands(const Rank& standing) const {
     const Known& known = *known_.find(standing.row);
     return known.credit && known.place.supplied == standing.supplied && known.place.key == standing.key;
 }
 
-void Side::put(const Standing& standing) {
+void OwnerClass::put(const Rank& standing) {
     ranked_.push_back(standing);
     std::push_heap(ranked_.begin(), ranked_.end());
 }
 
-void Side::take_best() {
+void OwnerClass::take_best() {
     std::pop_heap(ranked_.begin(), ranked_.end());
     ranked_.pop_back();
 }
 
-void Side::tidy() {
+void OwnerClass::tidy() {
     if (ranked_.size() > 64 + 2 * supplying_) {
-        std::erase_if(ranked_, [&](const Standing& standing) { return !stands(standing); });
+        std::erase_if(ranked_, [&](const Rank& standing) { return !stands(standing); });
         std::sort(ranked_.rbegin(), ranked_.rend());
         ranked_.erase(std::unique(ranked_.begin(), ranked_.end()), ranked_.end());
     }
     while (!ranked_.empty() && !stands(ranked_.front())) take_best();
 }
 
-ReservationIndex Side::only_one(Row row) const {
+ReservationIndex OwnerClass::only_one(Row row) const {
     const Few& suiting = known_.find(row)->suiting;
     return suiting.size() == 1 ? suiting.front() : ledger::kNone;
 }
 
-bool Side::alone_best() {
-    const Standing best = ranked_.front();
+bool OwnerClass::alone_best() {
+    const Rank best = ranked_.front();
     take_best();
     while (!ranked_.empty() && (ranked_.front().row == best.row || !stands(ranked_.front()))) take_best();
     const bool alone = ranked_.empty() || ranked_.front().supplied < best.supplied;
@@ -169,7 +169,7 @@ bool Side::alone_best() {
     return alone;
 }
 
-bool Side::claims(const model::Pod& pod, const Ledger& ledger) const {
+bool OwnerClass::claims(const model::Pod& pod, const Ledger& ledger) const {
     return std::any_of(claimed_.begin(), claimed_.end(), [&](const Row row) {
         const auto& all = ledger.at(row).reservations;
         return std::any_of(all.begin(), all.end(), [&](const auto index) {
