@@ -275,7 +275,7 @@ void Ledger::join(PodIndex index, ReservationIndex to, const Resources& amount) 
         reservation.owners.push_back(index);
         reservation.charged.add(amount);
     });
-    file(to);
+    index_owners(to);
     show_near(to);
 }
 
