@@ -1,4 +1,4 @@
-#include "api/context.h"
+#include "api/api_context.h"
 #include "api/service_ranges.h"
 #include "model/times.h"
 

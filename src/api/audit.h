@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "api/call.h"
-#include "api/context.h"
+#include "api/api_context.h"
 
 namespace berth::api {
 

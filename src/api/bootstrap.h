@@ -1,6 +1,6 @@
 #pragma once
 
-#include "api/context.h"
+#include "api/api_context.h"
 
 namespace berth::api {
 

@@ -5,7 +5,7 @@
 
 #include "api/authn.h"
 #include "api/call.h"
-#include "api/context.h"
+#include "api/api_context.h"
 #include "api/documents.h"
 #include "api/http.h"
 #include "api/in_flight.h"

@@ -2,7 +2,7 @@
 
 #include "api/answer_source.h"
 #include "api/call.h"
-#include "api/context.h"
+#include "api/api_context.h"
 
 namespace berth::api {
 

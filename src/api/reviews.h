@@ -1,7 +1,7 @@
 #pragma once
 
 #include "api/call.h"
-#include "api/context.h"
+#include "api/api_context.h"
 
 // The kinds that are questions: who am I, may I, whose token is this. Nothing is stored.
 namespace berth::api {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "api/context.h"
+#include "api/api_context.h"
 
 namespace berth::api {
 

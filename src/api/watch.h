@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "api/call.h"
-#include "api/context.h"
+#include "api/api_context.h"
 #include "api/filter.h"
 #include "api/http.h"
 #include "api/negotiate.h"

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "api/call.h"
-#include "api/context.h"
+#include "api/api_context.h"
 #include "store/store.h"
 
 // The writing verbs below HTTP. Each calls done exactly once: when refused, or when the write is durable.

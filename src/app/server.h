@@ -4,7 +4,7 @@
 #include <string>
 
 #include "api/audit.h"
-#include "api/context.h"
+#include "api/api_context.h"
 #include "api/front.h"
 #include "api/http.h"
 #include "run/bind_guard.h"
