@@ -109,7 +109,7 @@ void set_scheduled(Json& pod, const std::string& now) {
 // With its owner an allocateOnce reservation has done its work: it ends in the same transaction, so that nobody can use
 // it a second time, whatever happens next. Whether the pod may draw from it is the guard's to say.
 Status end_reservations(ApiContext& context, const Binding& binding, const store::Record& pod, store::Txn& txn) {
-    std::vector<model::Labels::Admission> entries;
+    std::vector<model::Labels::Entry> entries;
     for (const auto& [key, value] : binding.annotations) {
         if (value.is_string()) entries.emplace_back(key, value.as_string());
     }

@@ -23,7 +23,7 @@ Error over_budget(std::string message, int retry_s) {
 
 LabelSelector read_selector(const Json& selector) {
     LabelSelector out;
-    std::vector<Labels::Admission> entries;
+    std::vector<Labels::Entry> entries;
     for (const auto& [key, value] : model::members_at(selector, ".matchLabels")) {
         if (value.is_string()) entries.emplace_back(key, value.as_string());
     }

@@ -59,7 +59,7 @@ Facets facets_of(const model::Kind& kind, const store::Record& record) {
     if (!object) return out;
     simdjson::dom::object labels;
     if (object->at_pointer("/metadata/labels").get(labels) == simdjson::SUCCESS) {
-        std::vector<Labels::Admission> entries;
+        std::vector<Labels::Entry> entries;
         for (const auto& [key, value] : labels) {
             if (value.is_string()) entries.emplace_back(key, std::string_view(value));
         }
