@@ -34,14 +34,14 @@ std::string name_of(int64_t number) {
 class Witness {
 public:
     Witness(store::Store& store, size_t pods) : bound_(pods) {
-        auto watch = store.watch({.kind = "pods"}, store.revision(), [this] { bell_.ring(); });
+        auto watch = store.watch({.kind = "pods"}, store.revision(), [this] { bell_.notify(); });
         CHECK(watch.ok());
         watch_ = std::move(*watch);
         thread_ = std::thread([this] { run(); });
     }
     ~Witness() {
         stop_ = true;
-        bell_.ring();
+        bell_.notify();
         thread_.join();
     }
     Status wait_for(size_t count) {
@@ -69,7 +69,7 @@ private:
         if (!base::mentions(bytes, "\"nodeName\":\"")) return;
         bound_[number] = now();
         ++seen_;
-        told_.ring();
+        told_.notify();
     }
 
     std::vector<base::Instant> bound_;
