@@ -29,9 +29,8 @@ void DriverThread::run() {
 void DriverThread::wait(base::Duration most) {
     const auto now = std::chrono::steady_clock::now();
     const auto end = now + most;
-    std::this_thread::sleep_until(std::min(now + rest_.after(woken_, now), end));
+    std::this_thread::sleep_until(std::min(now + throttle_.after(now, base::processor_time()), end));
     wake_.wait(end - std::chrono::steady_clock::now());
-    woken_ = std::chrono::steady_clock::now();
 }
 
 }  // namespace berth::app

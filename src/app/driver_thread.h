@@ -29,13 +29,12 @@ public:
 
 private:
     void run();
-    // Until something came, or for at most that long. Whoever was woken rests first; see rest.h.
+    // Until something came, or for at most that long. Whoever was woken rests first; see wake_throttle.h.
     void wait(base::Duration most);
 
     const base::Clock& clock_;
     link::WakeEvent wake_;
-    link::WakeThrottle rest_;
-    std::chrono::steady_clock::time_point woken_;
+    link::WakeThrottle throttle_;
     std::atomic<bool> stopping_ = false;
     std::unique_ptr<run::Driver> driver_;
     std::thread thread_;

@@ -2,8 +2,10 @@
 
 #include <pthread.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <thread>
 
 namespace berth::base {
@@ -21,6 +23,13 @@ std::thread named_thread(const char* name, Work work, Turn turn = Turn::Equal) {
     });
     ::pthread_setname_np(thread.native_handle(), name);
     return thread;
+}
+
+// The processor time that this thread has used since it began.
+inline std::chrono::nanoseconds processor_time() {
+    timespec used{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
 }
 
 }  // namespace berth::base

@@ -188,11 +188,10 @@ private:
     };
 
     void run() {
-        WakeThrottle rest;
+        WakeThrottle throttle;
         while (io_.run_one() > 0) {
-            const auto woken = steady_clock::now();
             io_.poll();
-            std::this_thread::sleep_for(rest.after(woken, steady_clock::now()));
+            std::this_thread::sleep_for(throttle.after(steady_clock::now(), base::processor_time()));
         }
     }
 

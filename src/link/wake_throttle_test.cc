@@ -16,8 +16,9 @@ struct Rested {
 Rested second_of(WakeThrottle& rest, WakeThrottle::Span period, WakeThrottle::Span work) {
     Rested out;
     WakeThrottle::Instant now{1h};
+    WakeThrottle::Span processor{};
     for (const auto end = now + 1s; now < end; now += period) {
-        const auto span = rest.after(now, now + work);
+        const auto span = rest.after(now + work, processor += work);
         out.all += span;
         out.longest = std::max(out.longest, span);
         now += span;
@@ -33,8 +34,8 @@ TEST(WakeThrottle, WhoWorksLittleDoesNotRest) {
 TEST(WakeThrottle, ABurstOfAMillisecondIsFree) {
     WakeThrottle rest;
     const WakeThrottle::Instant start{1h};
-    EXPECT_EQ(rest.after(start, start + 1ms), 0ms);
-    EXPECT_GT(rest.after(start + 1ms, start + 2ms), 10ms);
+    EXPECT_EQ(rest.after(start + 1ms, 1ms), 0ms);
+    EXPECT_GT(rest.after(start + 2ms, 2ms), 10ms);
 }
 
 TEST(WakeThrottle, WhoWorksMuchRestsMostOfTheTime) {
@@ -44,12 +45,19 @@ TEST(WakeThrottle, WhoWorksMuchRestsMostOfTheTime) {
     EXPECT_LE(rested.longest, 20ms);
 }
 
-// The first wake-up of a thread has no beginning; and no hour of work is paid for by a day of rests.
+TEST(WakeThrottle, WhoWaitedForAProcessorDoesNotRest) {
+    WakeThrottle rest;
+    const WakeThrottle::Instant start{1h};
+    EXPECT_EQ(rest.after(start, 100us), 0ms);
+    EXPECT_EQ(rest.after(start + 50ms, 200us), 0ms) << "50 ms passed between being woken and here";
+}
+
+// No hour of work is paid for by a day of rests.
 TEST(WakeThrottle, DebtIsForgiven) {
     WakeThrottle rest;
     const WakeThrottle::Instant start{1h};
-    EXPECT_EQ(rest.after({}, start), 20ms);
-    EXPECT_EQ(rest.after(start + 100ms, start + 100ms + 100us), 0ms);
+    EXPECT_EQ(rest.after(start, 1h), 20ms);
+    EXPECT_EQ(rest.after(start + 100ms, 1h + 100us), 0ms);
 }
 
 }  // namespace
