@@ -23,13 +23,6 @@ bool same_for_placement(const model::Node& a, const model::Node& b) {
            a.images == b.images;
 }
 
-// What of the pod's request no reservation pays for.
-Resources uncharged(const PodEntry& pod) {
-    Resources rest = pod.spec->requests;
-    pod.each_charge([&](ReservationIndex, const Resources& amount) { rest.subtract(amount); });
-    return rest;
-}
-
 // A reservation counts in the scores like a pod, less what its owners already count: cpu and memory.
 std::pair<int64_t, int64_t> scoring_of(const ReservationEntry& reservation, const Slab<PodEntry>& pods) {
     int64_t cpu = reservation.scoring_cpu;
@@ -56,7 +49,7 @@ void PodEntry::set_charges(const Charges& charges) {
     if (!whole) parts.assign(charges.begin(), charges.end());
 }
 
-Ledger::Ledger() : terms_(std::make_unique<Terms>()) {}
+Ledger::Ledger() = default;
 
 Ledger::~Ledger() = default;
 
@@ -117,11 +110,6 @@ Column& Ledger::column_for(ResourceId id) {
         }
     }
     return *column;
-}
-
-Row Ledger::row_of(std::string_view node_name) const {
-    const auto found = by_name_.find(node_name);
-    return found == by_name_.end() ? kNoRow : *found;
 }
 
 void Ledger::set_allocatable(Row row, const Resources& amounts) {
@@ -292,17 +280,6 @@ void Ledger::settle_sums(Row row) {
     if (nodes_[row].saturated) recompute_row(row);
 }
 
-Resources Ledger::recomputed_use(Row row) const {
-    Resources use;
-    for (const PodIndex index : nodes_[row].pods) use.add(uncharged(pods_[index]));
-    for (const ReservationIndex index : nodes_[row].reservations) {
-        Resources held = reservations_[index].allocatable;
-        held.max(reservations_[index].charged);
-        use.add(held);
-    }
-    return use;
-}
-
 void Ledger::recompute_row(Row row) {
     const Resources use = recomputed_use(row);
     for (size_t i = 0; i < columns_.size(); ++i) {
@@ -326,16 +303,6 @@ void Ledger::recompute_row(Row row) {
 }
 
 // ---- pods
-
-PodIndex Ledger::find_pod(std::string_view uid) const {
-    const auto found = pod_by_uid_.find(Uid(uid));
-    return found == pod_by_uid_.end() ? kNone : *found;
-}
-
-std::string_view Ledger::node_of(PodIndex index) const {
-    const Row row = pods_[index].row;
-    return row == kNoRow ? std::string_view(orphan_node_.at(index)) : name(row);
-}
 
 void Ledger::place(PodIndex index) {
     PodEntry& pod = pods_[index];

@@ -58,40 +58,6 @@ void Ledger::write_links(PodIndex index) {
     set_links(index, std::move(linked));
 }
 
-bool Ledger::is_owner(PodIndex index, const model::Reservation& reservation) const {
-    const PodEntry& pod = pods_[index];
-    const std::string uid = pod.uid.text();
-    return model::owned_by(reservation,
-                           model::PodIdentity{pod.ns(), pod.name, uid, &pod.spec->labels, &pod.linked->owners});
-}
-
-// What of a request each of the named reservations is charged: a draw is at most what the request has left, and the
-// nominated one, which comes first, is charged the rest.
-std::vector<std::pair<std::string_view, Resources>> Ledger::split(Resources rest, const model::Links& links) {
-    std::vector<std::pair<std::string_view, Resources>> parts;
-    for (const auto& draw : links.draws) {
-        Resources amount;
-        draw.amount.for_each([&](ResourceId id, int64_t wanted) {
-            const int64_t part = std::min(wanted, rest.get(id));
-            if (part > 0 && id != model::kPods) amount.set(id, part);
-        });
-        rest.subtract(amount);
-        parts.emplace_back(draw.uid, std::move(amount));
-    }
-    if (const auto& allocated = links.allocated) parts.insert(parts.begin(), {allocated->uid, std::move(rest)});
-    return parts;
-}
-
-Charges Ledger::charges_of(const Resources& requests, const model::Links& links, Row row) const {
-    Charges charges;
-    for (auto& [uid, amount] : split(requests, links)) {
-        const ReservationIndex found = find_reservation(uid);
-        if (found == kNone || !reservations_[found].holds_room() || reservations_[found].row != row) continue;
-        charges.push_back({found, std::move(amount)});
-    }
-    return charges;
-}
-
 // What the links mean now: they count while the reservation holds room on the pod's node and the pod is its owner.
 Charges Ledger::resolve(PodIndex index) const {
     const PodEntry& pod = pods_[index];
@@ -102,21 +68,6 @@ Charges Ledger::resolve(PodIndex index) const {
     };
     charges.erase(std::remove_if(charges.begin(), charges.end(), foreign), charges.end());
     return charges;
-}
-
-Resources Ledger::drawn(PodIndex index, ReservationIndex from) const {
-    Resources sum;
-    if (pods_[index].implied) {
-        pods_[index].each_charge([&](ReservationIndex to, const Resources& amount) {
-            if (to == from) sum.add(amount);
-        });
-        return sum;
-    }
-    if (!pods_[index].linked) return sum;
-    for (const auto& [uid, amount] : split(pods_[index].spec->requests, pods_[index].linked->links)) {
-        if (uid == reservations_[from].object->meta.uid) sum.add(amount);
-    }
-    return sum;
 }
 
 void Ledger::recharge(PodIndex index) {
