@@ -18,6 +18,7 @@
 #include "cli/dump.h"
 #include "control/simulated.h"
 #include "control/volumes.h"
+#include "run/cluster.h"
 #include "run/controllers_driver.h"
 #include "run/reservations_driver.h"
 #include "run/scheduler_driver.h"
@@ -243,9 +244,7 @@ Result<sched::Configuration> scheduler_configuration(const UpOptions& options) {
     const auto& file = options.server.scheduler_config;
     if (!file.empty()) return cli::read_configuration_file(file);
     sched::Configuration config;
-    for (const auto* name : {"berth", "default-scheduler", "koord-scheduler"}) {
-        config.profiles.emplace(name, sched::default_profile());
-    }
+    config.profiles = run::usual_profiles();
     return config;
 }
 

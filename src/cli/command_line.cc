@@ -30,6 +30,11 @@ Option& Option::separated_by(char delimiter) {
     return *this;
 }
 
+Option& Option::may_be_empty() {
+    option_->expected(0, CLI::detail::expected_max_vector_size);
+    return *this;
+}
+
 Option& Option::show_default() {
     option_->capture_default_str();
     return *this;

@@ -23,6 +23,8 @@ public:
     Option& one_of(std::vector<std::string> values);
     Option& within(int64_t least, int64_t most);
     Option& separated_by(char delimiter);
+    // The flag alone says something, too.
+    Option& may_be_empty();
     // The help names the value that it has without it.
     Option& show_default();
 

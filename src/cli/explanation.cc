@@ -213,10 +213,10 @@ void find_owners(const World& world, const model::Reservation& object, ledger::R
                 {fmt::format("{}/{}", pod.ns(), pod.name.view()), fmt::format("draws {}", drawn.text())});
         }
     }
-    for (const auto& [key, pod] : world.pods()) {
-        if (!pod.node.empty() || pod.terminal()) continue;
-        if (model::owned_by(object, pod)) out.matches.push_back({key, "pending"});
-    }
+    world.cluster().each_pod([&](const model::Pod& pod) {
+        if (!pod.node.empty() || pod.terminal()) return;
+        if (model::owned_by(object, pod)) out.matches.push_back({pod.meta.full_name(), "pending"});
+    });
 }
 
 void tell_bound(const World& world, const model::Pod& pod, Explanation& out) {
@@ -246,7 +246,7 @@ void tell_bound(const World& world, const model::Pod& pod, Explanation& out) {
 }
 
 void consider_preemption(World& world, const sched::Ask& ask, const sched::Strikes& strikes, Explanation& out) {
-    const auto found = world.would_preempt(ask, strikes);
+    const auto found = world.cluster().would_preempt(ask, strikes);
     if (!found.victims) {
         if (!found.message.empty()) out.summary += " " + found.message;
         return;
@@ -261,7 +261,7 @@ void consider_preemption(World& world, const sched::Ask& ask, const sched::Strik
 }  // namespace
 
 Result<Explanation> explain_pod(World& world, const std::string& ns, const std::string& name) {
-    world.prepare();
+    world.cluster().prepare();
     Explanation out;
     out.ns = ns;
     out.name = name;
@@ -270,7 +270,7 @@ Result<Explanation> explain_pod(World& world, const std::string& ns, const std::
         out.summary = std::move(fault);
         return out;
     }
-    const model::Pod* pod = world.pod(ns, name);
+    const model::Pod* pod = world.cluster().pod(ns, name);
     if (pod == nullptr) return base::not_found(fmt::format("pods \"{}\" not found in namespace \"{}\"", name, ns));
     find_owned(*pod, world.ledger(), out);
     if (!pod->node.empty()) {
@@ -288,7 +288,7 @@ Result<Explanation> explain_pod(World& world, const std::string& ns, const std::
         out.summary = ask.fault;
         return out;
     }
-    const auto decision = world.decide(*pod);
+    const auto decision = world.cluster().decide(*pod);
     fill_verdict(ask, decision.verdict, world.ledger(), out);
     if (!decision.verdict.fault.empty()) return out;
     if (decision.verdict.chosen == ledger::kNoRow) {
@@ -303,7 +303,7 @@ Result<Explanation> explain_pod(World& world, const std::string& ns, const std::
 }
 
 Result<Explanation> explain_reservation(World& world, const std::string& name) {
-    world.prepare();
+    world.cluster().prepare();
     Explanation out;
     out.is_reservation = true;
     out.name = name;
@@ -312,14 +312,14 @@ Result<Explanation> explain_reservation(World& world, const std::string& name) {
         out.summary = std::move(fault);
         return out;
     }
-    const auto object = world.reservation(name);
+    const auto object = world.cluster().reservation(name);
     if (object == nullptr) return base::not_found(fmt::format("reservations \"{}\" not found", name));
     out.state = model::name_of(object->phase);
     out.node = object->node;
     const auto index = world.ledger().find_reservation(object->meta.uid);
     find_owners(world, *object, index, out);
     if (object->phase == model::ReservationPhase::Pending) {
-        const auto decision = sched::decide_reservation(*object, world.ledger(), sched::default_profile());
+        const auto decision = world.cluster().decide(*object);
         fill_verdict(sched::ask_for(*object), decision.verdict, world.ledger(), out);
         if (!out.node.empty()) {
             out.summary = decision.waiting ? fmt::format("it would wait on {} until there is room", out.node)

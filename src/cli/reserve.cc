@@ -6,6 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/key_values.h"
 #include "cli/live.h"
 #include "cli/until.h"
 #include "model/quantity.h"
@@ -27,25 +28,8 @@ struct Flags {
     int timeout_s = 60;
 };
 
-Result<JsonObject> pairs(const std::vector<std::string>& given, std::string_view flag) {
-    JsonObject out;
-    for (const auto& text : given) {
-        const auto equals = text.find('=');
-        if (equals == std::string::npos || equals == 0) {
-            return base::bad_request(fmt::format("{}: \"{}\" is not key=value", flag, text));
-        }
-        out[text.substr(0, equals)] = text.substr(equals + 1);
-    }
-    return out;
-}
-
 Result<JsonObject> requests_of(const ReserveFlags& flags) {
-    JsonObject out = TRY(pairs(flags.resources, "--resource"));
-    for (const auto& [name, value] : out) {
-        if (auto read = model::Quantity::parse(std::string_view(value.as_string())); !read) {
-            return base::bad_request(fmt::format("--resource {}: {}", std::string_view(name), read.error().message));
-        }
-    }
+    JsonObject out = TRY(amounts_given(flags.resources, "--resource"));
     if (out.empty()) return base::bad_request("nothing to reserve: give at least one --resource, e.g. -r cpu=4");
     return out;
 }
@@ -79,7 +63,7 @@ Status makes_pods_itself(const std::string& kind) {
 Result<JsonArray> owners_of(const ReserveFlags& flags) {
     JsonObject owner;
     if (!flags.owner_labels.empty()) {
-        owner["labelSelector"] = JsonObject{{"matchLabels", TRY(pairs(flags.owner_labels, "--owner"))}};
+        owner["labelSelector"] = JsonObject{{"matchLabels", TRY(key_values(flags.owner_labels, "--owner"))}};
     }
     if (!flags.owner_pod.empty()) {
         const auto parts = split(flags.owner_pod);
@@ -106,7 +90,7 @@ Result<JsonObject> spec_of(const ReserveFlags& flags) {
         {"containers", JsonArray{JsonObject{{"name", "reserved"},
                                             {"image", "reserved"},
                                             {"resources", JsonObject{{"requests", TRY(requests_of(flags))}}}}}}};
-    if (!flags.node_selector.empty()) pod["nodeSelector"] = TRY(pairs(flags.node_selector, "--node-selector"));
+    if (!flags.node_selector.empty()) pod["nodeSelector"] = TRY(key_values(flags.node_selector, "--node-selector"));
     if (!flags.node.empty()) pod["nodeName"] = flags.node;
     JsonObject spec{
         {"owners", TRY(owners_of(flags))}, {"template", JsonObject{{"spec", pod}}}, {"allocateOnce", !flags.reusable}};
@@ -251,7 +235,7 @@ Result<std::vector<Json>> reservations_for(const ReserveFlags& flags, const std:
     if (!flags.ttl.empty() && !flags.expires.empty()) return base::bad_request("give --ttl or --expires, not both");
     if (!flags.node.empty() && !nodes.empty()) return base::bad_request("give --node or --per-node, not both");
     if (flags.count < 1) return base::bad_request(fmt::format("--count: {} is less than 1", flags.count));
-    const JsonObject labels = TRY(pairs(flags.labels, "--label"));
+    const JsonObject labels = TRY(key_values(flags.labels, "--label"));
     std::vector<Json> out;
     const auto add = [&](const std::string& name, const ReserveFlags& its) -> Status {
         JsonObject meta{{"name", name}};

@@ -1,82 +1,22 @@
 #include "cli/whatif.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <set>
+#include <algorithm>
 
 #include "base/clock.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/config_file.h"
 #include "cli/dump.h"
-#include "cli/text_table.h"
+#include "cli/question.h"
 #include "model/times.h"
 
 namespace berth::cli {
 namespace {
 
-Json text_or_null(const std::string& text) {
-    return text.empty() ? Json(nullptr) : Json(text);
-}
-
-Json amounts(const model::Resources& resources) {
-    std::map<std::string, std::string> sorted;
-    resources.for_each([&](model::ResourceId id, int64_t amount) {
-        sorted.emplace(model::resource_name(id), model::quantity_text(id, amount));
-    });
-    JsonObject out;
-    for (const auto& [name, text] : sorted) out[name] = text;
-    return out;
-}
-
-Json numbers(const std::map<std::string, int64_t>& values) {
-    JsonObject out;
-    for (const auto& [name, value] : values) out[name] = value;
-    return out;
-}
-
-Json texts(const std::vector<std::string>& values) {
-    JsonArray out;
-    for (const auto& value : values) out.emplace_back(value);
-    return out;
-}
-
-Json outcome_document(const Placement& outcome) {
-    JsonObject rejected;
-    for (const auto& [node, reasons] : outcome.rejected) rejected[node] = texts(reasons);
-    JsonObject charges;
-    for (const auto& [name, resources] : outcome.charges) charges[name] = amounts(resources);
-    return JsonObject{
-        {"kind", outcome.is_reservation ? "Reservation" : "Pod"},
-        {"namespace", text_or_null(outcome.ns)},
-        {"name", outcome.name},
-        {"scheduled", !outcome.node.empty()},
-        {"node", text_or_null(outcome.node)},
-        {"reservation", text_or_null(outcome.reservation)},
-        {"charges", charges},
-        {"feasible", texts(outcome.feasible)},
-        {"scores", numbers(outcome.scores)},
-        {"reservationScores", numbers(outcome.reservation_scores)},
-        {"rejected", rejected},
-        {"victims", texts(outcome.victims)},
-        {"message", text_or_null(outcome.message)},
-        {"error", text_or_null(outcome.error)},
-    };
-}
-
-std::string why(const Placement& outcome, bool scores) {
-    std::string text = outcome.error.empty() ? outcome.message : outcome.error;
-    if (!outcome.victims.empty()) text += fmt::format("evicts {}", fmt::join(outcome.victims, ", "));
-    if (!scores || outcome.scores.empty()) return text;
-    std::vector<std::string> parts;
-    for (const auto& [node, score] : outcome.scores) parts.push_back(fmt::format("{}={}", node, score));
-    return fmt::format("{}{}scores {}", text, text.empty() ? "" : "; ", fmt::join(parts, " "));
-}
-
-std::string dash(const std::string& text) {
-    return text.empty() ? "-" : text;
-}
+// Far more than fits; whoever asks for more says so.
+constexpr int64_t kMostFit = 10'000;
 
 struct Flags {
     std::vector<std::string> files;
@@ -85,6 +25,14 @@ struct Flags {
     std::string config;
     bool scores = false;
     bool no_preemption = false;
+    bool exit_code = false;
+    std::vector<std::string> drain;
+    std::string drain_selector;
+    std::string without_nodes;
+    std::string fit;
+    int64_t most = 0;
+    std::string need;
+    std::vector<std::string> shape, shape_labels;
 };
 
 Result<base::Time> time_of(const Flags& flags) {
@@ -94,66 +42,108 @@ Result<base::Time> time_of(const Flags& flags) {
     return time;
 }
 
-// Reads every file; kinds that mean nothing here give one warning each.
-Status load(const Flags& flags, World& world) {
-    std::set<std::string> unknown;
-    for (const auto& file : flags.files) {
-        for (const auto& object : TRY(read_object_file(file))) {
-            const auto known = world.put(object);
-            if (!known) return base::bad_request(fmt::format("{}: {}", file, known.error().message));
-            if (!*known) unknown.emplace(base::find_string(object, {"kind"}));
-        }
+// Which flags go together; empty: they do.
+std::string misuse(const Flags& flags) {
+    const bool drains = !flags.drain.empty() || !flags.drain_selector.empty();
+    const int questions = drains + !flags.fit.empty() + !flags.need.empty();
+    if (questions > 1) return "--drain, --fit and --need are questions of their own: ask one at a time";
+    const bool named =
+        std::any_of(flags.drain.begin(), flags.drain.end(), [](const auto& name) { return !name.empty(); });
+    if (drains && !named && flags.drain_selector.empty()) return "--drain: which nodes? Name them, or give -l SELECTOR";
+    if (flags.most != 0 && flags.fit.empty()) return "--max says how many --fit looks for";
+    if (!flags.need.empty() && flags.shape.empty()) return "--need: which nodes? Give --shape cpu=8,memory=32Gi";
+    if (flags.need.empty() && (!flags.shape.empty() || !flags.shape_labels.empty())) {
+        return "--shape says what nodes --need would add";
     }
-    for (const auto& kind : unknown) {
-        const std::string what = kind.empty() ? "without a kind" : fmt::format("of kind \"{}\"", kind);
-        fmt::print(stderr, "berth: warning: objects {} are ignored\n", what);
-    }
-    for (const auto& warning : world.warnings()) fmt::print(stderr, "berth: warning: {}\n", warning);
-    return {};
+    return "";
 }
 
 int fail(const Error& error) {
-    fmt::print(stderr, "berth: {}\n", error.message);
+    fmt::print(stderr, "berth whatif: {}\n", error.message);
     return kFailed;
 }
 
-}  // namespace
-
-Json whatif_document(const std::vector<Placement>& outcomes, const std::vector<Holding>& holdings) {
-    JsonArray results;
-    for (const auto& outcome : outcomes) results.push_back(outcome_document(outcome));
-    JsonArray reservations;
-    for (const auto& holding : holdings) {
-        reservations.push_back(JsonObject{{"name", holding.name},
-                                          {"phase", model::name_of(holding.phase)},
-                                          {"node", text_or_null(holding.node)},
-                                          {"allocatable", amounts(holding.allocatable)},
-                                          {"allocated", amounts(holding.allocated)}});
-    }
-    return JsonObject{{"results", results}, {"reservations", reservations}};
+void print_remarks(const Loaded& loaded) {
+    for (const auto& remark : loaded.remarks) fmt::print(stderr, "berth: warning: {}\n", remark);
 }
 
-std::string whatif_table(const std::vector<Placement>& outcomes, const std::vector<Holding>& holdings, bool scores) {
-    TextTable results({"KIND", "NAME", "NODE", "RESERVATION", "WHY"});
-    for (const auto& outcome : outcomes) {
-        const std::string name = outcome.ns.empty() ? outcome.name : outcome.ns + "/" + outcome.name;
-        results.add({outcome.is_reservation ? "Reservation" : "Pod", name, dash(outcome.node),
-                     dash(outcome.reservation), why(outcome, scores)});
+Result<std::vector<std::string>> nodes_to_drain(const Flags& flags, const World& world) {
+    std::vector<std::string> out;
+    if (!flags.drain_selector.empty()) out = TRY(nodes_of(world, flags.drain_selector));
+    for (const auto& name : flags.drain) {
+        if (name.empty()) continue;  // of --drain -l SELECTOR
+        if (world.ledger().row_of(name) == ledger::kNoRow) {
+            return base::bad_request(fmt::format("--drain: there is no node \"{}\"", name));
+        }
+        if (std::find(out.begin(), out.end(), name) == out.end()) out.push_back(name);
     }
-    std::string text = outcomes.empty() ? "Nothing is pending.\n" : results.text();
-    if (holdings.empty()) return text;
-    TextTable table({"RESERVATION", "PHASE", "NODE", "ALLOCATABLE", "ALLOCATED"});
-    for (const auto& holding : holdings) {
-        table.add({holding.name, std::string(model::name_of(holding.phase)), dash(holding.node),
-                   holding.allocatable.text(), holding.allocated.text()});
-    }
-    return text + "\n" + table.text();
+    return out;
 }
 
-int whatif(std::vector<std::string> words) {
-    Flags flags;
-    CommandLine line("Schedules what is pending in a dump of a cluster, offline, and says what happened and why.",
-                     "berth whatif");
+Result<Json> pod_in(const std::string& file) {
+    const auto objects = TRY(read_object_file(file));
+    if (objects.size() != 1) {
+        return base::bad_request(
+            fmt::format("--fit {}: one pod or workload is expected, there are {} objects", file, objects.size()));
+    }
+    auto pod = WorkloadPods::pod_of(objects.front());
+    if (pod) return std::move(*pod);
+    return base::bad_request(fmt::format("--fit {}: \"{}\" is neither a pod nor a workload with a template", file,
+                                         base::find_string(objects.front(), {"kind"})));
+}
+
+// Nobody goes for those that more nodes are sought for.
+Result<WhatifReport> answer_need(const Flags& flags, Question question) {
+    Question wanted;
+    TRY(wanted.read(flags.need));
+    question.options.preempts = false;
+    bool said = false;
+    const auto make = [&](int64_t nodes) -> Result<Trial> {
+        std::vector<Question::Document> more;
+        for (int64_t i = 1; i <= nodes; ++i) {
+            more.emplace_back("--shape", TRY(node_of_shape(flags.shape, flags.shape_labels, i)));
+        }
+        more.insert(more.end(), wanted.documents.begin(), wanted.documents.end());
+        Loaded loaded = TRY(load(question, more));
+        if (!std::exchange(said, true)) print_remarks(loaded);
+        Trial trial{std::move(loaded.world), {}, static_cast<int64_t>(loaded.added.size()), 0};
+        trial.answers = trial.world->settle();
+        for (const auto& answer : trial.answers) {
+            const bool counts = !answer.is_reservation && loaded.added.contains(answer.ns + "/" + answer.name);
+            trial.refused += counts && answer.node.empty();
+        }
+        return trial;
+    };
+    TRY(node_of_shape(flags.shape, flags.shape_labels, 1));
+    WhatifReport report;
+    report.need = TRY(need(make));
+    report.answers = report.need->trial.answers;
+    report.holdings = report.need->trial.world->holdings();
+    return report;
+}
+
+Result<WhatifReport> answer(const Flags& flags, Question question) {
+    for (const auto& file : flags.files) TRY(question.read(file));
+    if (!flags.need.empty()) return answer_need(flags, std::move(question));
+    const Loaded loaded = TRY(load(question));
+    World& world = *loaded.world;
+    print_remarks(loaded);
+    WhatifReport report;
+    if (const auto nodes = TRY(nodes_to_drain(flags, world)); !nodes.empty()) {
+        report.drain = drain(world, nodes, report.answers);
+    } else {
+        report.answers = world.settle();
+    }
+    if (!flags.fit.empty()) {
+        report.fit_wanted = std::max<int64_t>(flags.most, 1);
+        const Json pod = TRY(pod_in(flags.fit));
+        report.fit = TRY(fit(world, pod, flags.most == 0 ? kMostFit : flags.most));
+    }
+    report.holdings = world.holdings();
+    return report;
+}
+
+void declare(CommandLine& line, Flags& flags) {
     line.option("-f,--filename", flags.files,
                 "YAML or JSON files with nodes, pods, reservations...; - is standard input")
         .required();
@@ -162,27 +152,53 @@ int whatif(std::vector<std::string> words) {
     line.option("--config", flags.config, "a KubeSchedulerConfiguration, in place of the default profile");
     line.flag("--scores", flags.scores, "also print the score of every feasible node");
     line.flag("--no-preemption", flags.no_preemption, "evict nobody for a pod of higher priority");
+    line.flag("--exit-code", flags.exit_code, "end with 3 when something does not fit");
+    line.option("--drain", flags.drain, "nodes to drain: where their pods go, and what stands in the way")
+        .may_be_empty();
+    line.option("-l,--selector", flags.drain_selector, "the nodes to drain by their labels");
+    line.option("--without-nodes", flags.without_nodes, "take the nodes away that have these labels");
+    line.option("--fit", flags.fit, "a file with a pod or a workload: how many more of its pods fit");
+    line.option("--max", flags.most, "look for so many with --fit").within(1, 1'000'000);
+    line.option("--need", flags.need, "a file with pods or workloads: how many nodes of --shape they need");
+    line.option("--shape", flags.shape, "what a node has that --need would add, e.g. cpu=8,memory=32Gi")
+        .separated_by(',');
+    line.option("--shape-labels", flags.shape_labels, "labels of such a node, e.g. zone=a").separated_by(',');
+}
+
+}  // namespace
+
+int whatif(std::vector<std::string> words) {
+    Flags flags;
+    CommandLine line("Schedules what is pending in a dump of a cluster, offline, and says what happened and why.",
+                     "berth whatif");
+    declare(line, flags);
     if (const auto code = line.parse(std::move(words))) return *code;
     const auto now = time_of(flags);
     if (!now) {
         fail(now.error());
         return kWrongUsage;
     }
-    World world(*now);
+    if (const std::string wrong = misuse(flags); !wrong.empty()) {
+        fail(base::bad_request(wrong));
+        return kWrongUsage;
+    }
+    Question question;
+    question.now = *now;
+    question.without_nodes = flags.without_nodes;
+    question.options.preempts = !flags.no_preemption;
     if (!flags.config.empty()) {
         auto config = read_configuration_file(flags.config);
         if (!config) return fail(config.error());
-        world.use(std::move(config->profiles));
+        question.options.profiles = std::move(config->profiles);
     }
-    if (flags.no_preemption) world.forbid_preemption();
-    if (const auto loaded = load(flags, world); !loaded) return fail(loaded.error());
-    const auto outcomes = world.settle();
+    const auto report = answer(flags, std::move(question));
+    if (!report) return fail(report.error());
     if (flags.output == "json") {
-        fmt::print("{}\n", base::to_text(whatif_document(outcomes, world.holdings())));
+        fmt::print("{}\n", base::to_text(whatif_document(*report)));
     } else {
-        fmt::print("{}", whatif_table(outcomes, world.holdings(), flags.scores));
+        fmt::print("{}", whatif_table(*report, flags.scores));
     }
-    return kDone;
+    return flags.exit_code && !all_fits(*report) ? kDoesNotFit : kDone;
 }
 
 }  // namespace berth::cli

@@ -2,39 +2,13 @@
 
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/json.h"
-#include "control/ages.h"
-#include "control/writes.h"
-#include "ledger/intake.h"
-#include "ledger/ledger.h"
-#include "model/pod.h"
-#include "model/reservation.h"
-#include "sched/cycle.h"
-#include "sched/preempt.h"
-#include "sched/scheduler.h"
+#include "run/cluster.h"
 
 namespace berth::cli {
-
-// What happened to one pending object.
-struct Placement {
-    bool is_reservation = false;
-    std::string ns;
-    std::string name;
-    std::string node;         // empty: not placed
-    std::string reservation;  // the one it draws from
-    std::map<std::string, model::Resources> charges;
-    std::vector<std::string> feasible;  // by name
-    std::map<std::string, int64_t> scores;
-    std::map<std::string, int64_t> reservation_scores;
-    std::map<std::string, std::vector<std::string>> rejected;
-    std::vector<std::string> victims;
-    std::string message;  // "0/3 nodes are available: ...", when it is not placed
-    std::string error;    // why it was not even tried
-};
 
 // Where a reservation stands.
 struct Holding {
@@ -46,42 +20,32 @@ struct Holding {
     std::vector<model::PodRef> owners;
 };
 
-// A cluster in memory, for whatif and for the scenarios: objects go in, settle() schedules what is pending in the
-// queue's order, each decision visible to the next.
+// The documents of a cluster in memory: reads them, and keeps what cannot be read or is not taken as it is written.
 class World {
 public:
-    explicit World(base::Time now) : now_(now) {}
+    explicit World(base::Time now, run::ClusterOptions options = {})
+        : cluster_(std::make_unique<run::Cluster>(now, std::move(options))) {}
 
     // Takes an object over, new or changed. False: the kind means nothing here. An Error harms that object alone.
     Result<bool> put(const Json& object);
     void remove(std::string_view kind, std::string_view ns, std::string_view name);
-    void advance_to(base::Time now);
-    // Nobody is evicted for another pod.
-    void forbid_preemption() { preempts_ = false; }
-    // In place of the default one; a pod whose schedulerName none of them has goes by the first.
-    void use(sched::Scheduler::Profiles profiles) { profiles_ = std::move(profiles); }
+    // The pod loses its node and comes again; what comes of it says where it was.
+    void displace(const model::Pod& pod);
 
-    std::vector<Placement> settle();
+    // Those that cannot be read, once, then what came of the others.
+    std::vector<run::Placement> settle();
+    run::Cluster& cluster() { return *cluster_; }
+    const run::Cluster& cluster() const { return *cluster_; }
+    const ledger::Ledger& ledger() const { return cluster_->ledger(); }
 
     // What of the objects is not taken as it is written, one sentence each.
-    const std::vector<std::string>& warnings() const { return warnings_; }
-
-    // What the controllers would have written by now; settle() begins with it.
-    void prepare();
-    // Where the pod would go: to the node that it is nominated for, if that is open, else to the best. It yields to
-    // pods that are nominated and no less important. Nothing changes.
-    sched::Decision decide(const model::Pod& pod);
-    // Whom the ask would evict. Nothing changes.
-    sched::Preemption would_preempt(const sched::Ask& ask, const sched::Strikes& strikes);
-
+    std::vector<std::string> warnings() const;
+    // Pods that are bound and cannot be read, so that their room is not counted: one sentence each. (Of a reservation
+    // that is placed what can be read counts.)
+    const std::vector<std::string>& unreadable_holders() const { return unreadable_holders_; }
     std::vector<Holding> holdings() const;
     // Where a pod is, and which reservation it draws from; nullptr: unknown or pending.
     const ledger::PodEntry* find_pod(std::string_view ns, std::string_view name) const;
-    const ledger::Ledger& ledger() const { return ledger_; }
-    // As they were put in, or placed since; nullptr: there is none.
-    const model::Pod* pod(std::string_view ns, std::string_view name) const;
-    std::shared_ptr<const model::Reservation> reservation(std::string_view name) const;
-    const std::map<std::string, model::Pod, std::less<>>& pods() const { return pods_; }
     // What went wrong when a scheduler tried to place the pod, as its condition says; empty: nothing. That no node fits
     // is nothing wrong.
     std::string failure_of(const model::Pod& pod) const;
@@ -94,40 +58,18 @@ private:
         std::string ns, name, error;
         bool told;  // settle() has said so
     };
-    using ReservationPtr = std::shared_ptr<const model::Reservation>;
-    struct Entrant;
 
-    Status put_pod(model::Pod pod);
-    Status put_reservation(model::Reservation reservation);
-    std::vector<Entrant> entrants() const;
-    void see_nominations();
-    void resolve_classes();
+    void put_pod(model::Pod pod);
+    void put_reservation(model::Reservation reservation);
     void forget_broken(std::string_view reservation);
     void warn(std::string_view kind, std::string_view name, std::string_view what);
-    const sched::Profile& profile_for(const model::PodSpec& spec) const;
-    Placement place_pod(const model::Pod& pod);
-    void place(const model::Pod& pod, const sched::Decision& decision, Placement& outcome);
-    void make_room(const model::Pod& pod, const sched::Verdict& verdict, Placement& outcome);
-    Placement place_reservation(const model::Reservation& reservation);
-    void store(model::Reservation reservation);
-    void store(control::Writes writes);
-    void use_up(const ledger::Charges& charges, ledger::Row row);
-    void reconcile();
 
-    base::Time now_;
-    bool preempts_ = true;
-    sched::Scheduler::Profiles profiles_;  // empty: the default one
-    sched::CostMemory costs_;
-    sched::Nominated nominated_;  // pending pods that wait for a node of theirs
-    uint64_t arrivals_ = 0;
-    ledger::Ledger ledger_;
-    std::map<std::string, model::Pod, std::less<>> pods_;  // by namespace/name
-    std::map<std::string, std::string> failures_;          // the same
-    std::map<std::string, uint64_t, std::less<>> order_;   // of arrival, by kind/namespace/name
-    std::map<std::string, ReservationPtr, std::less<>> reservations_;
-    control::Ages ages_;
+    std::unique_ptr<run::Cluster> cluster_;
+    std::map<std::string, std::string> failures_;  // by namespace/name
     std::vector<Broken> broken_;
     std::vector<std::string> warnings_;
+    std::vector<std::string> unreadable_holders_;
+    std::map<std::string, std::string> left_;  // by namespace/name: the node that a pod had to leave
 };
 
 }  // namespace berth::cli

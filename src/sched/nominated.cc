@@ -70,6 +70,11 @@ void Nominated::remove(std::string_view uid) {
     waits_.erase(found);
 }
 
+std::vector<std::string> Nominated::victims(std::string_view uid) const {
+    const auto found = waits_.find(uid);
+    return found == waits_.end() ? std::vector<std::string>() : found->second.victims;
+}
+
 std::vector<PodPtr> Nominated::those(const Ask& ask, const Ledger& ledger, Row row, bool yields) const {
     const auto found = by_node_.find(ledger.name(row));
     if (found == by_node_.end()) return {};

@@ -32,6 +32,9 @@ public:
     bool empty() const { return waits_.empty(); }
     bool contains(std::string_view uid) const { return waits_.contains(uid); }
 
+    // Who was to go for it when it was nominated, by uid.
+    std::vector<std::string> victims(std::string_view uid) const;
+
     // Those on the row that an ask must yield to, other than itself; by uid.
     Yielding before(const Ask& ask, const Ledger& ledger, Row row) const;
     // Those on the row that must yield to the ask. Their nomination ends when it preempts there.

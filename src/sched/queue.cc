@@ -111,11 +111,24 @@ std::optional<std::string> Queue::pop(base::Instant now) {
     const Rank* first = next(now);
     if (first == nullptr) return std::nullopt;
     Item& item = items_.find(first->key)->second;
+    take(item);
+    return item.entry.key;
+}
+
+bool Queue::take(std::string_view key) {
+    const auto found = items_.find(key);
+    if (found == items_.end()) return false;
+    Item& item = found->second;
+    if (item.where == Where::Gated || item.where == Where::InFlight) return false;
+    take(item);
+    return true;
+}
+
+void Queue::take(Item& item) {
     leave(item);
     item.where = Where::InFlight;
     ++item.attempts;
     item.popped_at_change = changes_;
-    return item.entry.key;
 }
 
 const Queue::Rank* Queue::next(base::Instant now) const {

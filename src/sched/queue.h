@@ -57,6 +57,8 @@ public:
 
     // The next to decide, now in flight: it is in no list until failed(), unschedulable(), add() or remove().
     std::optional<std::string> pop(base::Instant now);
+    // The same for this one, whoever waits before it; false: it is gated, in flight, or not here.
+    bool take(std::string_view key);
     // What the decision about the one that was popped last cost.
     void worked(std::string_view key, uint64_t looks, base::Instant now);
     // How often it was popped.
@@ -105,6 +107,7 @@ private:
     using Timed = std::pair<base::Instant, std::string>;
 
     void leave(Item& item);
+    void take(Item& item);
     void activate(Item& item);
     void back_off(Item& item, base::Instant now);
     void wake(Item& item, base::Instant now);

@@ -76,8 +76,8 @@ void Scheduler::put(model::Pod pod, base::Instant now) {
     if (!assumed) follow_nomination(pending, nominated_before, now);
     if (!changed || assumed) return;
     const model::PodSpec& spec = *pending.pod.spec;
-    queue_.add({uid, spec.priority, pending.pod.meta.created, looks_expected(spec, ledger_)},
-               !pending.pod.gates.empty(), now);
+    const uint64_t expected = options_.counts_costs ? looks_expected(spec, ledger_) : 0;
+    queue_.add({uid, spec.priority, pending.pod.meta.created, expected}, !pending.pod.gates.empty(), now);
 }
 
 void Scheduler::put_bound(model::Pod pod, base::Instant now) {
@@ -256,10 +256,16 @@ std::vector<Plan> Scheduler::step(base::Instant now, base::Time wall, size_t mos
         if (!key) break;
         const uint64_t before = ledger_.looks();
         decide_one(*key, now, wall, plans);
-        queue_.worked(*key, ledger_.looks() - before, now);
+        if (options_.counts_costs) queue_.worked(*key, ledger_.looks() - before, now);
     }
     open_waiting(wall, plans);
     release_claims(plans);  // last: whoever claimed before a crash may just have been given the same again
+    return plans;
+}
+
+std::vector<Plan> Scheduler::step_for(const std::string& uid, base::Instant now, base::Time wall) {
+    std::vector<Plan> plans = step(now, wall, 0);
+    if (queue_.take(uid)) decide_one(uid, now, wall, plans);
     return plans;
 }
 

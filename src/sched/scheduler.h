@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -43,6 +44,11 @@ struct SchedulerOptions {
     base::Duration first_backoff = std::chrono::seconds(1);
     base::Duration longest_backoff = std::chrono::seconds(10);
     std::vector<Extender> extenders = {};
+    // Those whose attempts cost much let others go first (queue.h). Not where time stands still.
+    bool counts_costs = true;
+    // Told of each decision before it is held: whoever asks gets a place, or none and why. Not of the rooms that we
+    // made.
+    std::function<void(const Ask& ask, const Strikes* refused)> witness = {};
 };
 
 // The scheduler without its doors: typed events in, plans out. It owns the ledger and the queue; one thread calls it.
@@ -71,6 +77,9 @@ public:
     // the ledger, so the next one sees it.
     // `wall` is for the times that conditions carry.
     std::vector<Plan> step(base::Instant now, base::Time wall, size_t most);
+    // The same for this pod or reservation alone, whoever waits before it: where those who make room go at once,
+    // whoever they went for is placed before anybody else.
+    std::vector<Plan> step_for(const std::string& uid, base::Instant now, base::Time wall);
     // When step() will have something to do that it does not have now.
     std::optional<base::Instant> next_wake() const;
     // The pod's or reservation's plan was carried out, refused, or nobody knows; why not, in the server's words.
@@ -88,6 +97,7 @@ public:
     int attempts(std::string_view uid) const { return queue_.attempts(uid); }
     std::optional<base::Instant> ready_since(std::string_view uid) const { return queue_.ready_since(uid); }
     const model::Pod* pending_pod(std::string_view uid) const;
+    const Nominated& nominated() const { return nominated_; }
 
 private:
     struct PendingPod {

@@ -68,6 +68,7 @@ void Scheduler::decide_for(PendingPod& pending, base::Instant now, std::vector<P
     if (!consulted) {
         if (const Row row = choose_fast(pod, profile); row != ledger::kNoRow) {
             const Ask there = ask_on(pod, ledger_, row);
+            if (options_.witness) options_.witness(there, nullptr);
             const auto charges = deciders_.find(pod.spec->scheduler_name)->second->charges(pod, ledger_, row);
             const auto annotations = annotations_for(charges, pod, ledger_);
             return bind(there, row, charges, annotations, now, plans);
@@ -76,8 +77,12 @@ void Scheduler::decide_for(PendingPod& pending, base::Instant now, std::vector<P
     const Ask ask = ask_for(pod, ledger_);
     if (consulted && ask.fault.empty()) return consult(pending, ask, profile, now, plans);
     Decision decision = decide_pod(ask, ledger_, profile, nominated_);
+    const bool placed = decision.verdict.chosen != ledger::kNoRow;
+    if (options_.witness) {
+        options_.witness(ask, placed || !decision.verdict.fault.empty() ? nullptr : &decision.verdict.strikes);
+    }
     if (!decision.verdict.fault.empty()) return fail(pending, std::move(decision.verdict.fault), now, plans);
-    if (decision.verdict.chosen != ledger::kNoRow) {
+    if (placed) {
         return bind(ask, decision.verdict.chosen, decision.charges, decision.annotations, now, plans);
     }
     refuse(pending, ask, decision.verdict.strikes, now, plans);
@@ -207,6 +212,9 @@ void Scheduler::decide_for(PendingReservation& pending, base::Instant now, base:
     const std::string_view preemption_hold_for = our_room(object);
     const Decision decision = preemption_hold_for.empty() ? decide(object) : decide_room(object);
     const Row row = decision.verdict.chosen;
+    if (options_.witness && preemption_hold_for.empty()) {
+        options_.witness(ask_for(object), row == ledger::kNoRow ? &decision.verdict.strikes : nullptr);
+    }
     if (row == ledger::kNoRow) {
         ++counts_.unschedulable[profile_of(object)];
         queue_.unschedulable(object.meta.uid, cures_of(decision.verdict.strikes), now);

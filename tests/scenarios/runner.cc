@@ -1,4 +1,5 @@
-// Runs every story of tests/scenarios/*.yaml against a World: the scheduler as operators see it, without a server.
+// Runs every story of tests/scenarios/*.yaml against a cluster in memory: the scheduler as operators see it, without a
+// server.
 //
 //   scenario, because: what and why
 //   given:  {nodes: TABLE, pods: TABLE, reservations: TABLE, objects: YAML}
@@ -28,8 +29,7 @@ namespace {
 
 class Story {
 public:
-    explicit Story(const Json& document) : now_(start_of(document)), world_(now_) {
-        if (const auto text = base::find_string(document, {"config"}); !text.empty()) configure(std::string(text));
+    explicit Story(const Json& document) : now_(start_of(document)), world_(now_, options_of(document)) {
         if (const Json* given = base::find(document, {"given"})) {
             for (const auto& [name, text] : given->as_object()) {
                 if (name == "objects") {
@@ -56,7 +56,7 @@ public:
                 settle();
             } else if (verb == "advance") {
                 now_ = now_ + model::parse_duration(text).value();
-                world_.advance_to(now_);
+                world_.cluster().advance_to(now_);
                 settle();
             } else if (verb == "expect") {
                 expect(parse_table(text));
@@ -78,14 +78,14 @@ private:
         return at == text.find_first_not_of(" \n") ? text.substr(0, at) + kind + text.substr(at + 4) : text;
     }
 
-    void configure(const std::string& text) {
-        const auto documents = base::parse_yaml(text);
-        ASSERT_TRUE(documents) << documents.error().message;
+    static run::ClusterOptions options_of(const Json& document) {
+        run::ClusterOptions options;
+        const std::string text(base::find_string(document, {"config"}));
+        if (text.empty()) return options;
         base::JsonParser parser;
-        const std::string json = base::to_text(documents->at(0));
-        auto config = sched::read_configuration(*parser.parse(json));
-        ASSERT_TRUE(config) << config.error().message;
-        world_.use(std::move(config->profiles));
+        const std::string json = base::to_text(base::parse_yaml(text).value().at(0));
+        options.profiles = sched::read_configuration(*parser.parse(json)).value().profiles;
+        return options;
     }
     void put(const Json& object) {
         const auto known = world_.put(object);
@@ -151,7 +151,7 @@ private:
         for (const auto& text : texts) all += (all.empty() ? "" : ",") + text;
         return all;
     }
-    static void expect_why(const cli::Placement& outcome, const std::string& wanted) {
+    static void expect_why(const run::Placement& outcome, const std::string& wanted) {
         std::string all = outcome.message + outcome.error;
         for (const auto& [node, reasons] : outcome.rejected) {
             for (const auto& reason : reasons) all += "\n" + node + ": " + reason;
@@ -207,7 +207,7 @@ private:
 
     base::Time now_;
     cli::World world_;
-    std::map<std::string, cli::Placement> last_;  // the newest outcome of each object
+    std::map<std::string, run::Placement> last_;  // the newest outcome of each object
 };
 
 class StoryTest : public testing::Test {

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sched/decide.h"
+
+namespace berth::run {
+
+// What came of one pending object.
+struct Placement {
+    bool is_reservation = false;
+    std::string ns;
+    std::string name;
+    std::string node;         // empty: not placed
+    std::string from;         // the node that it had to leave before; empty: none
+    std::string reservation;  // the one it draws from
+    std::map<std::string, model::Resources> charges;
+    std::vector<std::string> feasible;  // by name
+    std::map<std::string, int64_t> scores;
+    std::map<std::string, int64_t> reservation_scores;
+    std::map<std::string, std::vector<std::string>> rejected;
+    std::vector<std::string> victims;
+    std::string message;  // "0/3 nodes are available: ...", when it is not placed
+    std::string error;    // why it was not even tried
+    bool gated = false;   // because it waits on purpose
+};
+
+// Where it could have gone, and why not elsewhere.
+void tell(Placement& answer, const sched::Verdict& verdict, const ledger::Ledger& ledger);
+void tell(Placement& answer, const sched::Strikes& strikes, const ledger::Ledger& ledger);
+
+}  // namespace berth::run
