@@ -48,6 +48,9 @@ type cluster struct {
 	wanted       []*v1.Pod // the same, as they were written
 }
 
+// They want no pods beyond those that are there: whatif would make them.
+var none = new(int32)
+
 func (d dice) workloads(out *cluster) {
 	for _, name := range []string{"s1", "s2"} {
 		if d.chance(1, 2) {
@@ -58,16 +61,19 @@ func (d dice) workloads(out *cluster) {
 	}
 	if d.chance(1, 2) {
 		entry := &appsv1.ReplicaSet{TypeMeta: metav1.TypeMeta{Kind: "ReplicaSet", APIVersion: "apps/v1"}, ObjectMeta: meta("default", "w")}
+		entry.Spec.Replicas = none
 		entry.Spec.Selector = expression("app", metav1.LabelSelectorOpIn, "a", "b")
 		out.replicaSets = append(out.replicaSets, entry)
 	}
 	if d.chance(1, 2) {
 		entry := &appsv1.StatefulSet{TypeMeta: metav1.TypeMeta{Kind: "StatefulSet", APIVersion: "apps/v1"}, ObjectMeta: meta("default", "w")}
+		entry.Spec.Replicas = none
 		entry.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "x"}}
 		out.statefulSets = append(out.statefulSets, entry)
 	}
 	if d.chance(1, 2) {
 		entry := &v1.ReplicationController{TypeMeta: metav1.TypeMeta{Kind: "ReplicationController", APIVersion: "v1"}, ObjectMeta: meta("default", "w")}
+		entry.Spec.Replicas = none
 		entry.Spec.Selector = map[string]string{"app": d.pick("a", "b")}
 		out.controllers = append(out.controllers, entry)
 	}

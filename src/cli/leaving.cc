@@ -1,0 +1,175 @@
+#include "cli/leaving.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "model/disruption.h"
+#include "model/node.h"
+#include "model/reservation_rules.h"
+
+namespace berth::cli {
+namespace {
+
+bool belongs_to_node(const model::Pod& pod) {
+    const auto* controller = pod.meta.controller();
+    const bool made_there = controller && (controller->kind == "DaemonSet" || controller->kind == "Node");
+    return made_there || pod.meta.annotations.find("kubernetes.io/config.mirror") != nullptr;
+}
+
+// Where an evicted pod stands among the disruption budgets.
+class Budgets {
+public:
+    explicit Budgets(const ledger::Ledger& ledger) {
+        for (const auto& budget : ledger.budgets().all()) all_.push_back({budget, budget->disruptions_allowed});
+    }
+    // Takes one disruption of its budget; else why not.
+    std::optional<std::string> refuse(const model::Pod& pod) {
+        std::vector<Entry*> covering;
+        for (auto& entry : all_) {
+            const bool granted = entry.budget->already_disrupted(pod.meta.name);
+            if (entry.budget->covers(pod.meta.ns, pod.meta.labels) && !granted) covering.push_back(&entry);
+        }
+        if (covering.empty()) return std::nullopt;
+        if (covering.size() > 1) return "more than one PodDisruptionBudget covers it, which evictions do not support";
+        if (covering.front()->allowed <= 0) {
+            return fmt::format("PodDisruptionBudget {} allows no disruption",
+                               covering.front()->budget->meta.full_name());
+        }
+        --covering.front()->allowed;
+        taken_[pod.meta.full_name()] = covering.front();
+        return std::nullopt;
+    }
+    // The pod that was evicted runs again.
+    void recovered(const std::string& pod) {
+        const auto found = taken_.find(pod);
+        if (found == taken_.end()) return;
+        ++found->second->allowed;
+        taken_.erase(found);
+    }
+
+private:
+    struct Entry {
+        ledger::Budgets::Ptr budget;
+        int64_t allowed;
+    };
+    std::vector<Entry> all_;
+    std::map<std::string, Entry*> taken_;  // by pod
+};
+
+std::string key_of(const run::Placement& answer) {
+    return fmt::format("{} {}/{}", answer.is_reservation, answer.ns, answer.name);
+}
+
+// A place is news; a refusal, where one was told already, is none.
+void merge(std::vector<run::Placement>& answers, std::vector<run::Placement> more) {
+    std::map<std::string, size_t> known;
+    for (size_t i = 0; i < answers.size(); ++i) known.emplace(key_of(answers[i]), i);
+    std::set<size_t> replaced;
+    std::vector<run::Placement> news;
+    for (auto& answer : more) {
+        const auto before = known.find(key_of(answer));
+        const bool moved_since = before != known.end() && answers[before->second].from != answer.from;
+        if (before != known.end() && answer.node.empty() && !moved_since) continue;
+        if (before != known.end()) replaced.insert(before->second);
+        news.push_back(std::move(answer));
+    }
+    std::vector<run::Placement> out;
+    for (size_t i = 0; i < answers.size(); ++i) {
+        if (!replaced.contains(i)) out.push_back(std::move(answers[i]));
+    }
+    std::move(news.begin(), news.end(), std::back_inserter(out));
+    answers = std::move(out);
+}
+
+void cordon(World& world, const std::string& name) {
+    model::Node node = world.ledger().node(world.ledger().row_of(name));
+    node.unschedulable = true;
+    world.cluster().put(std::move(node));
+}
+
+// One round: who may go, goes. False: nobody did.
+bool evict_round(World& world, const std::set<std::string>& nodes, Budgets& budgets, Drain& out) {
+    out.blocked.clear();
+    std::vector<model::Pod> there;
+    world.cluster().each_pod([&](const model::Pod& pod) {
+        const bool runs = !pod.terminal() && !pod.meta.deleted;
+        if (runs && nodes.contains(pod.node) && !belongs_to_node(pod)) there.push_back(pod);
+    });
+    bool went = false;
+    for (const auto& pod : there) {
+        if (auto why = budgets.refuse(pod)) {
+            out.blocked.push_back({pod.meta.full_name(), std::move(*why)});
+            continue;
+        }
+        out.moved.push_back(pod.meta.full_name());
+        if (!pod.meta.controller()) out.bare.push_back(pod.meta.full_name());
+        world.displace(pod);
+        went = true;
+    }
+    return went;
+}
+
+}  // namespace
+
+Leaving uproot_homeless(World& world) {
+    Leaving out;
+    std::vector<model::Pod> homeless;
+    world.cluster().each_pod([&](const model::Pod& pod) {
+        if (pod.node.empty() || pod.terminal() || world.ledger().row_of(pod.node) != ledger::kNoRow) return;
+        homeless.push_back(pod);
+    });
+    for (const auto& pod : homeless) {
+        const std::string name = pod.meta.full_name();
+        out.nodes.insert(pod.node);
+        if (belongs_to_node(pod) || pod.meta.deleted) {
+            out.gone.push_back(name);
+            world.remove("Pod", pod.meta.ns, pod.meta.name);
+            continue;
+        }
+        out.moved.push_back(name);
+        if (!pod.meta.controller()) out.bare.push_back(name);
+        world.displace(pod);
+    }
+    return out;
+}
+
+Result<std::vector<std::string>> nodes_of(const World& world, const std::string& selector) {
+    const Selector wanted = TRY(Selector::parse(selector));
+    const auto& ledger = world.ledger();
+    std::vector<std::string> out;
+    for (ledger::Row row = 0; row < ledger.rows(); ++row) {
+        if (ledger.alive(row) && wanted.matches(ledger.node(row).meta.labels)) out.emplace_back(ledger.name(row));
+    }
+    if (out.empty()) return base::bad_request(fmt::format("no node has the labels \"{}\"", selector));
+    std::sort(out.begin(), out.end());
+    return out;
+}
+
+Drain drain(World& world, const std::vector<std::string>& nodes, std::vector<run::Placement>& answers) {
+    Drain out;
+    out.nodes = nodes;
+    const std::set<std::string> drained(nodes.begin(), nodes.end());
+    world.cluster().each_pod([&](const model::Pod& pod) {
+        const bool runs = !pod.terminal() && !pod.meta.deleted;
+        if (runs && drained.contains(pod.node) && belongs_to_node(pod)) out.staying.push_back(pod.meta.full_name());
+    });
+    for (const auto& name : nodes) cordon(world, name);
+    answers = world.settle();
+    Budgets budgets(world.ledger());
+    while (evict_round(world, drained, budgets, out)) {
+        auto more = world.settle();
+        for (const auto& answer : more) {
+            if (!answer.from.empty() && !answer.node.empty()) budgets.recovered(answer.ns + "/" + answer.name);
+        }
+        merge(answers, std::move(more));
+    }
+    world.cluster().each_reservation([&](const model::Reservation& object) {
+        if (model::holds_room(object) && drained.contains(object.node)) out.reservations.push_back(object.meta.name);
+    });
+    return out;
+}
+
+}  // namespace berth::cli

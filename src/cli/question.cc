@@ -1,0 +1,113 @@
+#include "cli/question.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cli/dump.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr size_t kMostNamed = 5;
+
+// "a, b and 7 more"
+template <class Names>
+std::string listed(const Names& names) {
+    std::vector<std::string> first;
+    for (const auto& name : names) {
+        if (first.size() < kMostNamed) first.push_back(name);
+    }
+    std::string text = fmt::format("{}", fmt::join(first, ", "));
+    if (names.size() > kMostNamed) text += fmt::format(" and {} more", names.size() - kMostNamed);
+    return text;
+}
+
+std::string plural(size_t count, std::string_view one, std::string_view many) {
+    return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+Status put_all(const std::vector<Question::Document>& documents, Loaded& out, WorkloadPods& workloads,
+               std::set<std::string>& ignored) {
+    for (const auto& [file, object] : documents) {
+        const std::string kind(base::find_string(object, {"kind"}));
+        if (kind.empty()) {
+            return base::bad_request(fmt::format("{}: {} has no kind", file, base::to_text(object).substr(0, 64)));
+        }
+        const bool workload = workloads.take(object);
+        const auto known = out.world->put(object);
+        if (!known) return base::bad_request(fmt::format("{}: {}", file, known.error().message));
+        if (!*known && !workload) ignored.insert(kind);
+        if (const auto holding = out.world->unreadable_holders(); !holding.empty()) {
+            return base::bad_request(fmt::format("{}: {}", file, holding.front()));
+        }
+    }
+    return {};
+}
+
+void remark_expansion(const WorkloadPods::Expansion& expansion, Loaded& out) {
+    if (!expansion.made.empty()) {
+        std::vector<std::string> parts;
+        for (const auto& made : expansion.made) parts.push_back(fmt::format("{} of {}", made.pods, made.workload));
+        out.remarks.push_back(
+            fmt::format("pods that workloads want and that are not there are placed too: {}", listed(parts)));
+    }
+    if (!expansion.not_counted.empty()) {
+        out.remarks.push_back(fmt::format("not counted: {}", listed(expansion.not_counted)));
+    }
+}
+
+void remark_homeless(const Leaving& left, Loaded& out) {
+    if (!left.moved.empty()) {
+        out.remarks.push_back(fmt::format("{} bound to nodes that are not there ({}): homeless, placed again",
+                                          plural(left.moved.size(), "pod is", "pods are"), listed(left.nodes)));
+    }
+    if (!left.bare.empty()) {
+        out.remarks.push_back(
+            fmt::format("of these nobody makes those again that have no controller: {}", listed(left.bare)));
+    }
+    if (!left.gone.empty()) {
+        out.remarks.push_back(fmt::format("{} gone with the node: {}", plural(left.gone.size(), "pod is", "pods are"),
+                                          listed(left.gone)));
+    }
+}
+
+std::set<std::string> pods_in(const World& world) {
+    std::set<std::string> out;
+    world.cluster().each_pod([&](const model::Pod& pod) { out.insert(pod.meta.full_name()); });
+    return out;
+}
+
+}  // namespace
+
+Status Question::read(const std::string& file) {
+    auto objects = TRY(read_object_file(file));
+    if (objects.empty()) return base::bad_request(fmt::format("{}: there is nothing in it", file));
+    for (auto& object : objects) documents.emplace_back(file, std::move(object));
+    return {};
+}
+
+Result<Loaded> load(const Question& question, const std::vector<Question::Document>& more) {
+    Loaded out;
+    out.world = std::make_unique<World>(question.now, question.options);
+    WorkloadPods workloads, further;
+    std::set<std::string> ignored;
+    TRY(put_all(question.documents, out, workloads, ignored));
+    remark_expansion(TRY(workloads.expand(*out.world)), out);
+    if (!question.without_nodes.empty()) {
+        for (const auto& node : TRY(nodes_of(*out.world, question.without_nodes))) out.world->remove("Node", "", node);
+    }
+    remark_homeless(uproot_homeless(*out.world), out);
+    if (!more.empty()) {
+        const auto before = pods_in(*out.world);
+        TRY(put_all(more, out, further, ignored));
+        remark_expansion(TRY(further.expand(*out.world)), out);
+        for (const auto& name : pods_in(*out.world)) {
+            if (!before.contains(name)) out.added.insert(name);
+        }
+    }
+    for (const auto& kind : ignored) out.remarks.push_back(fmt::format("objects of kind \"{}\" are ignored", kind));
+    for (auto& warning : out.world->warnings()) out.remarks.push_back(std::move(warning));
+    return out;
+}
+
+}  // namespace berth::cli
