@@ -16,11 +16,11 @@
 #include "base/mentions.h"
 #include "cli/config_file.h"
 #include "cli/dump.h"
+#include "control/reservations.h"
 #include "control/simulated.h"
 #include "control/volumes.h"
 #include "run/cluster.h"
 #include "run/controllers_driver.h"
-#include "run/reservations_driver.h"
 #include "run/scheduler_driver.h"
 #include "sched/plugin.h"
 
@@ -264,16 +264,19 @@ Result<std::vector<std::unique_ptr<Component>>> start_components(Server& server,
             return std::make_unique<run::SchedulerDriver>(std::move(doors), std::move(config.profiles), config.options);
         }));
     }
+    const auto doors = [&](const char* identity, const char* component, link::Wake wake) {
+        return run::ControllersDriver::Doors{local_link(server, api::controller_identity(identity)), std::move(wake),
+                                             metrics, component};
+    };
     if (!leaves_out(options, "reservation")) {
         out.push_back(std::make_unique<DriverThread>("reservations", clock, [&](link::Wake wake) {
-            return std::make_unique<run::ReservationsDriver>(
-                local_link(server, api::controller_identity("reservation")), std::move(wake), options.reservation_gc,
-                metrics);
+            return std::make_unique<run::ControllersDriver>(doors("reservation", "berth-reservations", std::move(wake)),
+                                                            control::reservation_reconcilers(options.reservation_gc));
         }));
     }
     const auto controllers = [&](link::Wake wake) {
-        return std::make_unique<run::ControllersDriver>(local_link(server, api::controller_identity("berth")),
-                                                        std::move(wake), reconcilers(server, options));
+        return std::make_unique<run::ControllersDriver>(doors("berth", "berth-controllers", std::move(wake)),
+                                                        reconcilers(server, options));
     };
     out.push_back(std::make_unique<DriverThread>("controllers", clock, controllers, base::Turn::Behind));
     return out;

@@ -10,7 +10,8 @@
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
-#include "run/reservations_driver.h"
+#include "control/reservations.h"
+#include "run/controllers_driver.h"
 
 namespace berth::app {
 namespace {
@@ -54,7 +55,9 @@ public:
     Controllers(std::unique_ptr<link::ApiClient> server, base::Duration gc, const std::optional<WebhookDoor>& door,
                 base::Metrics& metrics)
         : reservations_("reservations", base::system_clock(), [&](link::Wake wake) {
-              return std::make_unique<run::ReservationsDriver>(std::move(server), std::move(wake), gc, metrics);
+              return std::make_unique<run::ControllersDriver>(
+                  run::ControllersDriver::Doors{std::move(server), std::move(wake), metrics, "berth-reservations"},
+                  control::reservation_reconcilers(gc));
           }) {
         if (!door) return;
         auto way = door->connect();

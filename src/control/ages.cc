@@ -1,32 +1,35 @@
 #include "control/ages.h"
 
-#include <optional>
+#include <utility>
 
 #include "ledger/ends.h"
 
 namespace berth::control {
 
-void Ages::begin(base::Time wall, base::Instant now) {
-    wall_ = wall;
-    now_ = now;
+void Ages::put(std::string_view thing, base::Time since) {
+    if (lives_.contains(thing)) return;
+    lives_.emplace(std::string(thing), Life{since, std::nullopt});
+    fresh_.emplace_back(thing);
 }
 
-base::Duration Ages::of(std::string_view thing, base::Time since) {
-    auto found = seen_.find(thing);
-    if (found == seen_.end()) {
-        const auto since_last = first_ ? std::nullopt : std::optional(now_ - before_);
-        const base::Duration age = ledger::age_when_seen(since, wall_, since_last);
-        found = seen_.emplace(std::string(thing), Seen{now_, age, false}).first;
+void Ages::forget(std::string_view thing) {
+    if (const auto found = lives_.find(thing); found != lives_.end()) lives_.erase(found);
+}
+
+void Ages::look(base::Time wall, base::Instant now) {
+    const auto since_last_look = looked_ ? std::optional(now - *looked_) : std::nullopt;
+    for (const auto& thing : std::exchange(fresh_, {})) {
+        const auto found = lives_.find(thing);
+        if (found == lives_.end() || found->second.begin) continue;
+        found->second.begin = now + -ledger::age_when_seen(found->second.since, wall, since_last_look);
     }
-    found->second.asked = true;
-    return base::Duration(base::saturating_add(found->second.age.count(), (now_ - found->second.at).count()));
+    looked_ = now;
 }
 
-void Ages::end() {
-    absl::erase_if(seen_, [](const auto& entry) { return !entry.second.asked; });
-    for (auto& [thing, seen] : seen_) seen.asked = false;
-    before_ = now_;
-    first_ = false;
+std::optional<base::Duration> Ages::of(std::string_view thing) const {
+    const auto found = lives_.find(thing);
+    if (found == lives_.end() || !found->second.begin) return std::nullopt;
+    return *looked_ - *found->second.begin;
 }
 
 }  // namespace berth::control

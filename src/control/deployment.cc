@@ -80,14 +80,11 @@ Sets sets_of(const Object& deployment, const Objects& objects) {
     return out;
 }
 
-Action scale_to(const Object& set, int64_t replicas) {
-    Action action{Action::Verb::MergePatch, "apps/replicasets", "v1", set.meta.ns, set.meta.name, "", nullptr};
-    action.body =
-        JsonObject{{"metadata", JsonObject{{"uid", set.meta.uid}}}, {"spec", JsonObject{{"replicas", replicas}}}};
-    return action;
+Write scale_to(const Object& set, int64_t replicas) {
+    return patch_object("apps/replicasets", set.meta, JsonObject{{"spec", JsonObject{{"replicas", replicas}}}});
 }
 
-Action new_set(const Object& deployment, int64_t replicas, int64_t revision) {
+Write new_set(const Object& deployment, int64_t replicas, int64_t revision) {
     const std::string hash = hash_text(bare_template(deployment));
     Json pod_template = *base::find(deployment.document(), {"spec", "template"});
     base::object_at(pod_template, {"metadata", "labels"})[kHashLabel] = hash;
@@ -98,13 +95,12 @@ Action new_set(const Object& deployment, int64_t replicas, int64_t revision) {
                     {"labels", *base::find(pod_template, {"metadata", "labels"})},
                     {"annotations", JsonObject{{kRevision, std::to_string(revision)}}},
                     {"ownerReferences", JsonArray{controller_reference(deployment, "Deployment", "apps/v1")}}};
-    Action action{Action::Verb::Create, "apps/replicasets", "v1", deployment.meta.ns, "", "", nullptr};
-    action.body =
+    return model::create_object(
+        "apps/replicasets", deployment.meta.ns,
         JsonObject{{"kind", "ReplicaSet"},
                    {"apiVersion", "apps/v1"},
                    {"metadata", meta},
-                   {"spec", JsonObject{{"replicas", replicas}, {"selector", selector}, {"template", pod_template}}}};
-    return action;
+                   {"spec", JsonObject{{"replicas", replicas}, {"selector", selector}, {"template", pod_template}}}});
 }
 
 struct Limits {
@@ -142,14 +138,14 @@ public:
         const Sets sets = sets_of(*deployment, objects);
         Reconciled outcome;
         const Json* paused = base::find(deployment->document(), {"spec", "paused"});
-        if (!paused || !paused->is_bool() || !paused->get_bool()) roll(*deployment, sets, outcome.actions);
-        tidy(*deployment, sets, outcome.actions);
-        tell(*deployment, sets, now, outcome.actions);
+        if (!paused || !paused->is_bool() || !paused->get_bool()) roll(*deployment, sets, outcome.writes);
+        tidy(*deployment, sets, outcome.writes);
+        tell(*deployment, sets, now, outcome.writes);
         return outcome;
     }
 
 private:
-    static void roll(const Object& deployment, const Sets& sets, Actions& actions) {
+    static void roll(const Object& deployment, const Sets& sets, Writes& writes) {
         const int64_t wanted = replicas_of(deployment);
         const bool recreate = base::find_string(deployment.document(), {"spec", "strategy", "type"}) == "Recreate";
         int64_t old_replicas = 0;
@@ -157,7 +153,7 @@ private:
         if (recreate && !sets.old.empty()) {
             bool running = false;
             for (const auto& set : sets.old) {
-                if (replicas_of(*set) > 0) actions.push_back(scale_to(*set, 0));
+                if (replicas_of(*set) > 0) writes.push_back(scale_to(*set, 0));
                 running =
                     running || replicas_of(*set) > 0 || integer_at(set->document(), {"status", "replicas"}, 0) > 0;
             }
@@ -166,20 +162,20 @@ private:
         const Limits limits = recreate ? Limits{} : limits_of(deployment, wanted);
         const int64_t room = std::max<int64_t>(0, wanted + limits.surge - old_replicas);
         if (!sets.current) {
-            actions.push_back(new_set(deployment, std::min(wanted, room), sets.highest_revision() + 1));
+            writes.push_back(new_set(deployment, std::min(wanted, room), sets.highest_revision() + 1));
             return;
         }
         const int64_t current = replicas_of(*sets.current);
         if (current > wanted) {
-            actions.push_back(scale_to(*sets.current, wanted));
+            writes.push_back(scale_to(*sets.current, wanted));
         } else if (current < std::min(wanted, room)) {
-            actions.push_back(scale_to(*sets.current, std::min(wanted, room)));
+            writes.push_back(scale_to(*sets.current, std::min(wanted, room)));
         }
-        shrink_old(sets, wanted - limits.unavailable, actions);
+        shrink_old(sets, wanted - limits.unavailable, writes);
     }
 
     // Takes old pods away while at least `least` stay ready; those that are not ready cost nothing.
-    static void shrink_old(const Sets& sets, int64_t least, Actions& actions) {
+    static void shrink_old(const Sets& sets, int64_t least, Writes& writes) {
         int64_t spare = sets.ready - least;
         for (const auto& set : sets.old) {
             const int64_t replicas = replicas_of(*set);
@@ -188,17 +184,17 @@ private:
             const int64_t from_ready = std::clamp<int64_t>(spare, 0, replicas - unready);
             spare -= from_ready;
             const int64_t left = replicas - unready - from_ready;
-            if (left != replicas) actions.push_back(scale_to(*set, left));
+            if (left != replicas) writes.push_back(scale_to(*set, left));
         }
     }
 
-    static void tidy(const Object& deployment, const Sets& sets, Actions& actions) {
+    static void tidy(const Object& deployment, const Sets& sets, Writes& writes) {
         const int64_t keep = integer_at(deployment.document(), {"spec", "revisionHistoryLimit"}, 10);
         int64_t surplus = static_cast<int64_t>(sets.old.size()) - keep;
         for (const auto& set : sets.old) {
             if (surplus <= 0) return;
             if (replicas_of(*set) > 0 || integer_at(set->document(), {"status", "replicas"}, 0) > 0) continue;
-            actions.push_back(delete_object("apps/replicasets", set->meta.ns, set->meta.name, set->meta.uid));
+            writes.push_back(delete_object("apps/replicasets", set->meta));
             --surplus;
         }
     }
@@ -222,7 +218,7 @@ private:
                           {"message", message}};
     }
 
-    static void tell(const Object& deployment, const Sets& sets, base::Time now, Actions& actions) {
+    static void tell(const Object& deployment, const Sets& sets, base::Time now, Writes& writes) {
         const int64_t wanted = replicas_of(deployment);
         const int64_t updated = sets.current ? integer_at(sets.current->document(), {"status", "replicas"}, 0) : 0;
         const bool available = sets.ready >= wanted - limits_of(deployment, wanted).unavailable;
@@ -249,22 +245,12 @@ private:
                               return before ? *before == field.value() : field.value() == Json(0);
                           });
         if (!same) {
-            actions.push_back(patch_status("apps/deployments", deployment.meta.ns, deployment.meta.name,
-                                           deployment.meta.uid, std::move(status)));
+            writes.push_back(patch_status("apps/deployments", deployment.meta, std::move(status)));
         }
         if (sets.current && deployment.meta.annotations.get(kRevision) != std::to_string(revision_of(*sets.current))) {
-            Action action{Action::Verb::MergePatch,
-                          "apps/deployments",
-                          "v1",
-                          deployment.meta.ns,
-                          deployment.meta.name,
-                          "",
-                          nullptr};
-            action.body = JsonObject{
-                {"metadata",
-                 JsonObject{{"uid", deployment.meta.uid},
-                            {"annotations", JsonObject{{kRevision, std::to_string(revision_of(*sets.current))}}}}}};
-            actions.push_back(std::move(action));
+            const JsonObject notes{{kRevision, std::to_string(revision_of(*sets.current))}};
+            writes.push_back(patch_object("apps/deployments", deployment.meta,
+                                          JsonObject{{"metadata", JsonObject{{"annotations", notes}}}}));
         }
     }
 };

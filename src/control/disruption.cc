@@ -88,7 +88,7 @@ public:
         int64_t desired = 0;
         if (least) desired = scaled(least, expected, true, 0);
         if (most) desired = std::max<int64_t>(0, expected - scaled(most, expected, true, 0));
-        tell(*budget, disrupted, healthy, desired, expected, now, outcome.actions);
+        tell(*budget, disrupted, healthy, desired, expected, now, outcome.writes);
         return outcome;
     }
 
@@ -112,7 +112,7 @@ private:
     }
 
     static void tell(const Object& budget, const JsonObject& disrupted, int64_t healthy, int64_t desired,
-                     int64_t expected, base::Time now, Actions& actions) {
+                     int64_t expected, base::Time now, Writes& writes) {
         const int64_t allowed = expected > 0 ? std::max<int64_t>(0, healthy - desired) : 0;
         const int64_t generation = integer_at(budget.document(), {"metadata", "generation"}, 0);
         const Json* before = base::find(budget.document(), {"status", "disruptedPods"});
@@ -137,16 +137,15 @@ private:
                              {"observedGeneration", generation},
                              {"lastTransitionTime", model::time_text(now)}};
         // The revision makes it a refusal when an eviction was granted in between: then it is computed anew.
-        Action action = patch_status(kBudgets, budget.meta.ns, budget.meta.name, budget.meta.uid,
-                                     {{"disruptedPods", pods},
-                                      {"currentHealthy", healthy},
-                                      {"desiredHealthy", desired},
-                                      {"expectedPods", expected},
-                                      {"disruptionsAllowed", allowed},
-                                      {"observedGeneration", generation},
-                                      {"conditions", JsonArray{condition}}});
-        base::object_at(action.body, {"metadata"})["resourceVersion"] = std::to_string(budget.meta.revision);
-        actions.push_back(std::move(action));
+        writes.push_back(if_unchanged(patch_status(kBudgets, budget.meta,
+                                                   {{"disruptedPods", pods},
+                                                    {"currentHealthy", healthy},
+                                                    {"desiredHealthy", desired},
+                                                    {"expectedPods", expected},
+                                                    {"disruptionsAllowed", allowed},
+                                                    {"observedGeneration", generation},
+                                                    {"conditions", JsonArray{condition}}}),
+                                      budget.meta));
     }
 };
 

@@ -18,19 +18,11 @@ bool has_finalizer(const Object& object, std::string_view wanted) {
                        [&](const Json& item) { return item.is_string() && item.as_string() == wanted; });
 }
 
-Action patch_meta(const std::string& resource, const Object& object, JsonObject meta) {
-    meta["uid"] = object.meta.uid;
-    meta["resourceVersion"] = std::to_string(object.meta.revision);
-    return {Action::Verb::MergePatch,
-            resource,
-            "v1",
-            object.meta.ns,
-            object.meta.name,
-            "",
-            Json(JsonObject{{"metadata", std::move(meta)}})};
+Write patch_meta(const std::string& resource, const Object& object, JsonObject meta) {
+    return if_unchanged(patch_object(resource, object.meta, JsonObject{{"metadata", std::move(meta)}}), object.meta);
 }
 
-Action without_finalizer(const std::string& resource, const Object& object, std::string_view gone) {
+Write without_finalizer(const std::string& resource, const Object& object, std::string_view gone) {
     JsonArray left;
     for (const auto& item : base::find(object.document(), {"metadata", "finalizers"})->as_array()) {
         if (!item.is_string() || item.as_string() != gone) left.push_back(item);
@@ -38,7 +30,7 @@ Action without_finalizer(const std::string& resource, const Object& object, std:
     return patch_meta(resource, object, {{"finalizers", left}});
 }
 
-Action without_owner(const std::string& resource, const Object& object, const std::string& uid) {
+Write without_owner(const std::string& resource, const Object& object, const std::string& uid) {
     JsonArray left;
     for (const auto& item : base::find(object.document(), {"metadata", "ownerReferences"})->as_array()) {
         if (base::find_string(item, {"uid"}) != uid) left.push_back(item);
@@ -85,7 +77,7 @@ public:
             return objects.exists(owner.uid);
         });
         if (!orphaned) return {};
-        return {{delete_object(resource, object->meta.ns, object->meta.name, object->meta.uid)}};
+        return {{delete_object(resource, object->meta)}};
     }
 
 private:
@@ -108,19 +100,19 @@ private:
         const auto dependents = objects.dependents(owner.meta.uid);
         if (has_finalizer(owner, kOrphan)) {
             for (const auto& [kind, dependent] : dependents) {
-                outcome.actions.push_back(without_owner(kind, *dependent, owner.meta.uid));
+                outcome.writes.push_back(without_owner(kind, *dependent, owner.meta.uid));
             }
-            if (dependents.empty()) outcome.actions.push_back(without_finalizer(resource, owner, kOrphan));
+            if (dependents.empty()) outcome.writes.push_back(without_finalizer(resource, owner, kOrphan));
         } else if (has_finalizer(owner, kForeground)) {
             bool waiting = false;
             for (const auto& [kind, dependent] : dependents) {
                 waiting = waiting || blocks(*dependent, owner.meta.uid);
                 if (is_deleting(*dependent)) continue;
-                auto action = delete_object(kind, dependent->meta.ns, dependent->meta.name, dependent->meta.uid);
-                action.body.as_object()["propagationPolicy"] = "Foreground";
-                outcome.actions.push_back(std::move(action));
+                auto write = delete_object(kind, dependent->meta);
+                write.body.as_object()["propagationPolicy"] = "Foreground";
+                outcome.writes.push_back(std::move(write));
             }
-            if (!waiting) outcome.actions.push_back(without_finalizer(resource, owner, kForeground));
+            if (!waiting) outcome.writes.push_back(without_finalizer(resource, owner, kForeground));
         }
         return outcome;
     }

@@ -63,13 +63,13 @@ public:
         const Tally pods = tally(*job, objects);
         Reconciled outcome;
         const auto [end, why] = end_of(*job, pods, now, outcome);
-        if (end.empty()) scale(*job, pods, outcome.actions);
+        if (end.empty()) scale(*job, pods, outcome.writes);
         if (!end.empty()) {
             for (const auto& pod : pods.active) {
-                outcome.actions.push_back(delete_object("pods", pod->meta.ns, pod->meta.name, pod->meta.uid));
+                outcome.writes.push_back(delete_object("pods", pod->meta));
             }
         }
-        tell(*job, pods, end, why, now, outcome.actions);
+        tell(*job, pods, end, why, now, outcome.writes);
         return outcome;
     }
 
@@ -80,7 +80,7 @@ private:
         if (!ttl || !ttl->is_int64() || !ended) return {};
         const base::Time due = *ended + std::chrono::seconds(ttl->get_int64());
         if (due > now) return {{}, due};
-        return {{delete_object("batch/jobs", job.meta.ns, job.meta.name, job.meta.uid)}};
+        return {{delete_object("batch/jobs", job.meta)}};
     }
 
     // The condition that ends the job now, and why; empty while it goes on.
@@ -103,7 +103,7 @@ private:
         return {};
     }
 
-    static void scale(const Object& job, const Tally& pods, Actions& actions) {
+    static void scale(const Object& job, const Tally& pods, Writes& writes) {
         const Json* suspend = base::find(job.document(), {"spec", "suspend"});
         int64_t wanted = integer_at(job.document(), {"spec", "parallelism"}, 1);
         if (const Json* completions = base::find(job.document(), {"spec", "completions"});
@@ -118,7 +118,7 @@ private:
         if (active < wanted && pod_template) {
             const Json pod = pod_from_template(*pod_template, job, "Job", "batch/v1");
             for (int64_t i = 0; i < std::min(kMostAtOnce, wanted - active); ++i) {
-                actions.push_back({Action::Verb::Create, "pods", "v1", job.meta.ns, "", "", pod});
+                writes.push_back(model::create_object("pods", job.meta.ns, pod));
             }
         }
         if (active > wanted) {
@@ -126,13 +126,13 @@ private:
             sort_for_deletion(surplus);
             surplus.resize(static_cast<size_t>(active - wanted));
             for (const auto& pod : surplus) {
-                actions.push_back(delete_object("pods", pod->meta.ns, pod->meta.name, pod->meta.uid));
+                writes.push_back(delete_object("pods", pod->meta));
             }
         }
     }
 
     static void tell(const Object& job, const Tally& pods, const std::string& end, const std::string& why,
-                     base::Time now, Actions& actions) {
+                     base::Time now, Writes& writes) {
         const std::string when = model::time_text(now);
         JsonObject status{{"active", end.empty() ? static_cast<int64_t>(pods.active.size()) : 0},
                           {"succeeded", pods.succeeded},
@@ -154,8 +154,7 @@ private:
                               return integer_at(job.document(), {"status", std::string_view(field.key())}, 0) ==
                                      field.value().as_int64();
                           });
-        if (!same)
-            actions.push_back(patch_status("batch/jobs", job.meta.ns, job.meta.name, job.meta.uid, std::move(status)));
+        if (!same) writes.push_back(patch_status("batch/jobs", job.meta, std::move(status)));
     }
 };
 

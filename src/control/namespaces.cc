@@ -33,14 +33,14 @@ public:
             for (const auto& object : objects.list(resource, target.name)) {
                 empty = false;
                 if (is_deleting(*object)) continue;
-                outcome.actions.push_back(
-                    delete_object(resource, object->meta.ns, object->meta.name, object->meta.uid));
+                outcome.writes.push_back(delete_object(resource, object->meta));
             }
         }
         if (empty) {
-            Action action{Action::Verb::Replace, "namespaces", "v1", "", target.name, "finalize", space->document()};
-            base::object_at(action.body, {"spec"})["finalizers"] = JsonArray();
-            outcome.actions.push_back(std::move(action));
+            Write write{Write::Verb::Replace, "namespaces", "v1", "", target.name, "finalize", space->document()};
+            write.uid = space->meta.uid;
+            base::object_at(write.body, {"spec"})["finalizers"] = JsonArray();
+            outcome.writes.push_back(std::move(write));
         }
         return outcome;
     }
@@ -68,11 +68,11 @@ public:
         if (!space || is_deleting(*space)) return {};
         Reconciled outcome;
         if (!objects.find("serviceaccounts", target.name, std::string(kAccount))) {
-            outcome.actions.push_back(make("serviceaccounts", "ServiceAccount", target.name, kAccount, {}));
+            outcome.writes.push_back(make("serviceaccounts", "ServiceAccount", target.name, kAccount, {}));
         }
         if (!objects.find("configmaps", target.name, std::string(kConfig))) {
-            outcome.actions.push_back(make("configmaps", "ConfigMap", target.name, kConfig,
-                                           {{"data", JsonObject{{"ca.crt", ca_certificate_}}}}));
+            outcome.writes.push_back(make("configmaps", "ConfigMap", target.name, kConfig,
+                                          {{"data", JsonObject{{"ca.crt", ca_certificate_}}}}));
         }
         return outcome;
     }
@@ -81,12 +81,12 @@ private:
     static constexpr std::string_view kAccount = "default";
     static constexpr std::string_view kConfig = "kube-root-ca.crt";
 
-    static Action make(const std::string& resource, std::string_view kind, const std::string& ns, std::string_view name,
-                       JsonObject rest) {
+    static Write make(const std::string& resource, std::string_view kind, const std::string& ns, std::string_view name,
+                      JsonObject rest) {
         rest["kind"] = kind;
         rest["apiVersion"] = "v1";
         rest["metadata"] = JsonObject{{"name", name}, {"namespace", ns}};
-        return {Action::Verb::Create, resource, "v1", ns, "", "", Json(std::move(rest))};
+        return model::create_object(resource, ns, std::move(rest));
     }
 
     std::string ca_certificate_;

@@ -5,6 +5,7 @@
 #include "base/json_view.h"
 #include "control/reservations.h"
 #include "model/node.h"
+#include "model/times.h"
 
 namespace berth::control {
 namespace {
@@ -21,34 +22,48 @@ model::Node node(std::string_view annotation, std::string_view applied = "", std
     return out;
 }
 
+const base::Time kNow = *model::parse_time("2026-01-01T00:00:00Z");
+
+std::string applied_by(const Write& write) {
+    const Json* value = base::find(write.body, {"metadata", "annotations", model::kReservationApplied});
+    return value && value->is_string() ? std::string(value->as_string()) : "";
+}
+
 TEST(NodeReservation, TheLastValidValueStandsBesideIt) {
-    const auto writes = reconcile_node_reservation(node(R"({"resources":{"cpu":"2"}})"));
-    ASSERT_EQ(writes.annotations.size(), 1u);
-    EXPECT_EQ(writes.annotations[0].target.revision, 7u);
-    EXPECT_TRUE(writes.conditions.empty());
-    EXPECT_TRUE(writes.events.empty());
-    const auto again = reconcile_node_reservation(node(R"({"resources":{"cpu":"2"}})", writes.annotations[0].value));
-    EXPECT_TRUE(again.annotations.empty()) << "a write that was carried out leads to no further one";
-    const auto gone = reconcile_node_reservation(node("", writes.annotations[0].value));
-    ASSERT_EQ(gone.annotations.size(), 1u);
-    EXPECT_EQ(gone.annotations[0].value, "");
+    const auto write = reconcile_node_reservation(node(R"({"resources":{"cpu":"2"}})"), kNow);
+    ASSERT_TRUE(write);
+    EXPECT_EQ(write->uid, "u1");
+    EXPECT_EQ(write->revision, 7u) << "of what was looked at, and of nothing later";
+    EXPECT_FALSE(write->event);
+    const auto again = reconcile_node_reservation(node(R"({"resources":{"cpu":"2"}})", applied_by(*write)), kNow);
+    EXPECT_FALSE(again) << "a write that was carried out leads to no further one";
+    const auto gone = reconcile_node_reservation(node("", applied_by(*write)), kNow);
+    ASSERT_TRUE(gone);
+    EXPECT_EQ(*base::find(gone->body, {"metadata", "annotations", model::kReservationApplied}), Json(nullptr));
 }
 
 TEST(NodeReservation, WhatCannotBeUsedIsToldOnce) {
-    const auto bad = reconcile_node_reservation(node(R"({"resources":{"cpu":"-2"}})"));
-    ASSERT_EQ(bad.conditions.size(), 1u);
-    EXPECT_EQ(bad.conditions[0].type, "BerthReservationInvalid");
-    EXPECT_NE(bad.conditions[0].message.find("-2"), std::string::npos) << bad.conditions[0].message;
-    ASSERT_EQ(bad.events.size(), 1u);
-    EXPECT_TRUE(bad.events[0].warning);
-    const std::string told = bad.conditions[0].message;
-    const auto again = reconcile_node_reservation(node(R"({"resources":{"cpu":"-2"}})", "", told));
-    EXPECT_TRUE(again.conditions.empty());
-    EXPECT_TRUE(again.events.empty());
-    const auto mended = reconcile_node_reservation(node(R"({"resources":{"cpu":"2"}})", "", told));
-    ASSERT_EQ(mended.conditions.size(), 1u);
-    EXPECT_EQ(mended.conditions[0].message, "");
-    EXPECT_TRUE(mended.events.empty());
+    const auto complaint_in = [](const Write& write) {
+        const Json& condition = base::find(write.body, {"status", "conditions"})->as_array().at(0);
+        EXPECT_EQ(base::find_string(condition, {"type"}), "BerthReservationInvalid");
+        return std::string(base::find_string(condition, {"message"}));
+    };
+    const auto bad = reconcile_node_reservation(node(R"({"resources":{"cpu":"-2"}})"), kNow);
+    ASSERT_TRUE(bad);
+    EXPECT_EQ(bad->revision, 7u);
+    EXPECT_EQ(bad->verb, Write::Verb::StrategicPatch) << "the other conditions stay";
+    const std::string told = complaint_in(*bad);
+    EXPECT_NE(told.find("-2"), std::string::npos) << told;
+    ASSERT_TRUE(bad->event);
+    EXPECT_TRUE(bad->event->warning);
+    EXPECT_FALSE(reconcile_node_reservation(node(R"({"resources":{"cpu":"-2"}})", "", told), kNow));
+    const std::string good = R"({"resources":{"cpu":"2"}})";
+    const auto first = reconcile_node_reservation(node(good, "", told), kNow);
+    ASSERT_TRUE(first);
+    const auto mended = reconcile_node_reservation(node(good, applied_by(*first), told), kNow);
+    ASSERT_TRUE(mended) << "one write at a time";
+    EXPECT_EQ(complaint_in(*mended), "");
+    EXPECT_FALSE(mended->event);
 }
 
 TEST(NodeReservation, TheConditionIsReadFromTheNode) {

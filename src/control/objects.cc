@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/json_view.h"
+#include "control/reservations.h"
 #include "model/reader.h"
 
 namespace berth::control {
@@ -67,6 +68,24 @@ void Objects::forget(const std::string& resource, const Object& object) {
         places.erase({resource, {object.meta.ns, object.meta.name}});
         if (places.empty()) by_owner_.erase(owner.uid);
     }
+}
+
+void Objects::count(const ledger::Kind& kind, const ledger::Object& object) {
+    kind.put(ledger_, object);
+    const auto reservation = object.as<model::Reservation>();
+    if (reservation && model::is_final(reservation->phase)) {
+        final_.put(reservation->meta.uid, final_since(*reservation));
+    }
+}
+
+void Objects::uncount(const ledger::Kind& kind, const model::Meta& meta) {
+    kind.remove(ledger_, meta);
+    final_.forget(meta.uid);
+}
+
+std::vector<ledger::ReservationIndex> Objects::pass_time(base::Time wall, base::Instant now) {
+    final_.look(wall, now);
+    return ledger_.pass_time(wall, now);
 }
 
 ObjectPtr Objects::find(const std::string& resource, const std::string& ns, const std::string& name) const {

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "base/json.h"
+#include "control/ages.h"
+#include "ledger/intake.h"
 #include "model/meta.h"
 #include "model/pod.h"
 
@@ -38,8 +40,8 @@ ObjectPtr read_object(std::shared_ptr<const std::string> text, uint64_t revision
 // The same of a pod that somebody else has read.
 ObjectPtr object_of(const model::Pod& pod, std::shared_ptr<const std::string> text);
 
-// What the controllers know of the cluster, by resource ("pods", "apps/replicasets") and name. Fed from list and watch;
-// one thread.
+// What the controllers know of the cluster: documents by resource ("pods", "apps/replicasets") and name, and for those
+// who count, who holds what. Fed from list and watch; one thread.
 class Objects {
 public:
     void put(const std::string& resource, ObjectPtr object);
@@ -55,6 +57,15 @@ public:
     // Every object that names this uid as an owner, with its resource.
     std::vector<std::pair<std::string, ObjectPtr>> dependents(const std::string& uid) const;
 
+    // What is counted: stored objects alone.
+    void count(const ledger::Kind& kind, const ledger::Object& object);
+    void uncount(const ledger::Kind& kind, const model::Meta& meta);
+    // Time passes: the reservations that have ended since.
+    std::vector<ledger::ReservationIndex> pass_time(base::Time wall, base::Instant now);
+    const ledger::Ledger& ledger() const { return ledger_; }
+    // For how long a reservation has been final.
+    std::optional<base::Duration> final_for(std::string_view uid) const { return final_.of(uid); }
+
 private:
     using Name = std::pair<std::string, std::string>;
     struct Place {
@@ -66,6 +77,8 @@ private:
     void index(const std::string& resource, const Object& object);
     void forget(const std::string& resource, const Object& object);
 
+    ledger::Ledger ledger_;
+    Ages final_;  // uids of reservations
     std::map<std::string, std::map<Name, ObjectPtr>> by_resource_;
     absl::flat_hash_map<std::string, std::set<Place>> by_owner_;
     absl::flat_hash_map<std::string, size_t> uids_;  // events.k8s.io and core events are one object under two names

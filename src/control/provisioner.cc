@@ -45,8 +45,8 @@ private:
         return {{patch_seen(kClaims, claim, {{"annotations", JsonObject{{model::kSelectedNode, nullptr}}}}, {})}};
     }
 
-    static Action make(const Object& claim, const model::StorageClass& made_by, const std::string& name,
-                       const Objects& objects) {
+    static Write make(const Object& claim, const model::StorageClass& made_by, const std::string& name,
+                      const Objects& objects) {
         const auto copied = [&](std::initializer_list<std::string_view> path) {
             const Json* found = base::find(claim.document(), path);
             return found ? *found : Json(nullptr);
@@ -66,14 +66,14 @@ private:
         if (Json terms = reachable(made_by, objects); !terms.is_null()) {
             spec["nodeAffinity"] = JsonObject{{"required", JsonObject{{"nodeSelectorTerms", std::move(terms)}}}};
         }
-        Action action{Action::Verb::Create, kVolumes, "v1", "", "", "", nullptr};
-        action.body = JsonObject{
-            {"apiVersion", "v1"},
-            {"kind", "PersistentVolume"},
-            {"metadata",
-             JsonObject{{"name", name}, {"annotations", JsonObject{{model::kProvisionedBy, kSimulatedProvisioner}}}}},
-            {"spec", std::move(spec)}};
-        return action;
+        return model::create_object(
+            kVolumes, "",
+            JsonObject{
+                {"apiVersion", "v1"},
+                {"kind", "PersistentVolume"},
+                {"metadata", JsonObject{{"name", name},
+                                        {"annotations", JsonObject{{model::kProvisionedBy, kSimulatedProvisioner}}}}},
+                {"spec", std::move(spec)}});
     }
 
     // Where the class allows its volumes; null: everywhere.

@@ -7,10 +7,14 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "control/action.h"
 #include "control/objects.h"
+#include "ledger/intake.h"
+#include "model/write.h"
 
 namespace berth::control {
+
+using model::Write;
+using model::Writes;
 
 // The name of an object that a reconciler looks after, in its own resource.
 struct Key {
@@ -20,7 +24,7 @@ struct Key {
 };
 
 struct Reconciled {
-    Actions actions;
+    Writes writes;
     std::optional<base::Time> again = {};  // look again then, though nothing may have happened
 };
 
@@ -31,12 +35,16 @@ struct Reconciler {
     virtual std::string_view name() const = 0;
     // The resource of its targets.
     virtual std::string resource() const = 0;
-    // Every resource whose changes concern it.
+    // Every resource whose documents it reads.
     virtual std::vector<std::string> watches() const = 0;
-    // Which targets a changed or vanished object concerns.
+    // It reads Objects::ledger(), so what is counted there concerns it, and no documents are kept of that for its sake.
+    virtual bool counts() const { return false; }
+    // Which targets a changed or vanished object concerns: asked before and after.
     virtual std::vector<Key> concerned(const std::string& resource, const Object& object,
                                        const Objects& objects) const = 0;
     virtual Reconciled reconcile(const Key& target, const Objects& objects, base::Time now) const = 0;
+    // What people hear of a counted object whenever it comes, whatever else is done about it.
+    virtual std::vector<model::Event> remarks(const ledger::Object&) const { return {}; }
 };
 
 std::unique_ptr<Reconciler> replicaset_reconciler();

@@ -35,8 +35,8 @@ public:
         }
         Reconciled outcome;
         outcome.again = failures.rest(now);
-        scale(*set, active, outcome.again.has_value(), outcome.actions);
-        tell(*set, active, outcome.actions);
+        scale(*set, active, outcome.again.has_value(), outcome.writes);
+        tell(*set, active, outcome.writes);
         return outcome;
     }
 
@@ -60,7 +60,7 @@ private:
         }
     };
 
-    static void scale(const Object& set, std::vector<ObjectPtr> active, bool rests, Actions& actions) {
+    static void scale(const Object& set, std::vector<ObjectPtr> active, bool rests, Writes& writes) {
         const auto wanted =
             static_cast<size_t>(std::max<int64_t>(0, integer_at(set.document(), {"spec", "replicas"}, 1)));
         if (active.size() < wanted && !rests) {
@@ -68,19 +68,19 @@ private:
             if (!pod_template) return;
             const Json pod = pod_from_template(*pod_template, set, "ReplicaSet", "apps/v1");
             for (size_t i = 0; i < std::min(kMostAtOnce, wanted - active.size()); ++i) {
-                actions.push_back({Action::Verb::Create, "pods", "v1", set.meta.ns, "", "", pod});
+                writes.push_back(model::create_object("pods", set.meta.ns, pod));
             }
         }
         if (active.size() > wanted) {
             sort_for_deletion(active);
             active.resize(std::min(kMostAtOnce, active.size() - wanted));
             for (const auto& pod : active) {
-                actions.push_back(delete_object("pods", pod->meta.ns, pod->meta.name, pod->meta.uid));
+                writes.push_back(delete_object("pods", pod->meta));
             }
         }
     }
 
-    static void tell(const Object& set, const std::vector<ObjectPtr>& active, Actions& actions) {
+    static void tell(const Object& set, const std::vector<ObjectPtr>& active, Writes& writes) {
         const auto ready = std::count_if(active.begin(), active.end(), [](const auto& pod) { return is_ready(*pod); });
         const auto count = static_cast<int64_t>(active.size());
         const int64_t generation = integer_at(set.document(), {"metadata", "generation"}, 0);
@@ -88,12 +88,12 @@ private:
                           integer_at(set.document(), {"status", "readyReplicas"}, 0) == ready &&
                           integer_at(set.document(), {"status", "observedGeneration"}, 0) == generation;
         if (same) return;
-        actions.push_back(patch_status("apps/replicasets", set.meta.ns, set.meta.name, set.meta.uid,
-                                       {{"replicas", count},
-                                        {"fullyLabeledReplicas", count},
-                                        {"readyReplicas", ready},
-                                        {"availableReplicas", ready},
-                                        {"observedGeneration", generation}}));
+        writes.push_back(patch_status("apps/replicasets", set.meta,
+                                      {{"replicas", count},
+                                       {"fullyLabeledReplicas", count},
+                                       {"readyReplicas", ready},
+                                       {"availableReplicas", ready},
+                                       {"observedGeneration", generation}}));
     }
 };
 

@@ -15,61 +15,69 @@ namespace {
 
 using ledger::Ledger;
 using ledger::ReservationIndex;
+using model::Event;
 using model::Reservation;
 using model::ReservationPhase;
 using model::ReservationStatus;
 using model::Resources;
 
+constexpr const char* kApiVersion = "scheduling.koordinator.sh/v1alpha1";
+
 // One reservation and what is to become of it.
-class Life {
+class Judgement {
 public:
-    Life(const ReservationPass& pass, ReservationIndex index)
-        : pass_(pass), index_(index), entry_(pass.ledger.reservation(index)), object_(*entry_.object), next_(object_) {}
+    Judgement(const ReservationOptions& options, const Ledger& ledger, ReservationIndex index, base::Time wall,
+              std::optional<base::Duration> final_for)
+        : options_(options),
+          ledger_(ledger),
+          wall_(wall),
+          final_for_(final_for),
+          index_(index),
+          entry_(ledger.reservation(index)),
+          object_(*entry_.object),
+          next_(object_) {}
+
+    std::optional<ReservationChange> change() {
+        const auto& meta = object_.meta;
+        ReservationChange out{meta.name, meta.uid, meta.revision, std::nullopt, is_over(), std::nullopt};
+        if (out.over) return out;
+        live_on();
+        if (next_ == static_cast<const ReservationStatus&>(object_)) return std::nullopt;
+        out.status = std::move(next_);
+        out.event = std::move(event_);
+        return out;
+    }
+
+private:
+    // Final ones go once they have been final for long enough.
+    bool is_over() const { return final_for_ && *final_for_ >= options_.gc; }
 
     void live_on() {
         sync_owners();
         const bool unseen = model::is_unseen(object_);
         if (model::is_final(next_.phase) && !unseen) return;
         if (entry_.used_up || unseen) {
-            next_ = model::succeeded(std::move(next_), pass_.wall);
+            next_ = model::succeeded(std::move(next_), wall_);
             return say_succeeded();
         }
         if (entry_.ended) return fail(why_ended());
         if (!model::holds_room(next_)) return;
-        if (pass_.ledger.row_of(next_.node) == ledger::kNoRow) {
+        if (ledger_.row_of(next_.node) == ledger::kNoRow) {
             return fail(fmt::format("node {} was deleted", next_.node));
         }
         next_.phase == ReservationPhase::Waiting ? wait() : judge_room();
     }
 
-    // Final ones go once they have been final for long enough.
-    bool is_over(Ages& ages) const {
-        if (!model::is_final(object_.phase)) return false;
-        const auto* ready = model::find_condition(object_, "Ready");
-        // Not its transition: Ready may have been False before.
-        const base::Time since = ready && ready->probed ? *ready->probed : object_.meta.created;
-        return ages.of(object_.meta.uid + "/final", since) >= pass_.gc;
-    }
-
-    void report(Writes& out) {
-        if (next_ == static_cast<const ReservationStatus&>(object_)) return;
-        out.statuses.push_back({target(), std::move(next_)});
-        out.events.insert(out.events.end(), events_.begin(), events_.end());
-    }
-
-    Target target() const { return {"Reservation", object_.meta.name, object_.meta.uid, object_.meta.revision}; }
-
-private:
     // allocated = what the owners hold of what was reserved: limited to its names and amounts.
     void sync_owners() {
         if (next_.node.empty()) return;
         std::vector<model::PodRef> owners;
         Resources held;
-        for (const auto index : pass_.ledger.owners_of(index_)) {
-            const auto& pod = pass_.ledger.pod(index);
+        for (const auto index : ledger_.owners_of(index_)) {
+            const auto& pod = ledger_.pod(index);
             if (pod.assumed) continue;
             owners.push_back({std::string(pod.ns()), std::string(pod.name.view()), pod.uid.text()});
-            held.add(pass_.ledger.drawn(index, index_));
+            held.add(ledger_.drawn(index, index_));
         }
         // A claim is the scheduler's, who knows whether it binds the pod; and the bind of one that has just been ended
         // may not have been seen yet.
@@ -89,19 +97,19 @@ private:
     }
 
     void fail(const std::string& why) {
-        next_ = model::expired(std::move(next_), why, pass_.wall);
+        next_ = model::expired(std::move(next_), why, wall_);
         next_.current_owners = owners_;
         say(true, "Expired", why);
     }
 
     void wait() {
-        const Resources missing = pass_.ledger.shortage(index_);
-        if (pass_.ledger.has_its_room(index_)) {
-            if (!pass_.opens) return;
-            next_ = model::available(std::move(next_), pass_.wall);
+        const Resources missing = ledger_.shortage(index_);
+        if (ledger_.has_its_room(index_)) {
+            if (!options_.opens) return;
+            next_ = model::available(std::move(next_), wall_);
             return say(false, "Available", fmt::format("node {} has room now", next_.node));
         }
-        next_ = model::placed_waiting(std::move(next_), object_.node, object_.allocatable, missing, pass_.wall);
+        next_ = model::placed_waiting(std::move(next_), object_.node, object_.allocatable, missing, wall_);
     }
 
     // Others may have put pods there: then nothing new is placed until it fits again.
@@ -109,113 +117,217 @@ private:
         const ledger::Row row = entry_.row;
         if (row == ledger::kNoRow) return;
         Resources waiting;
-        for (const auto index : pass_.ledger.waiting(row)) waiting.add(pass_.ledger.reservation(index).allocatable);
+        for (const auto index : ledger_.waiting(row)) waiting.add(ledger_.reservation(index).allocatable);
         Resources over;
         entry_.allocatable.for_each([&](model::ResourceId id, int64_t) {
-            const int64_t excess = -pass_.ledger.free(row, id) - waiting.get(id);
+            const int64_t excess = -ledger_.free(row, id) - waiting.get(id);
             if (excess > 0) over.set(id, excess);
         });
         const std::string message =
             over.empty() ? "" : fmt::format("node {} holds {} more than it has", next_.node, over.text());
         if (!model::find_condition(next_, "Ready")) return;
         const auto before = next_.conditions;
-        model::set_condition(next_, "Ready", true, "Available", message, pass_.wall);
+        model::set_condition(next_, "Ready", true, "Available", message, wall_);
         if (!over.empty() && next_.conditions != before) say(true, "NodeTooFull", message);
     }
 
     void say_succeeded() { say(false, "Succeeded", "an owner has been bound, what it does not use is free again"); }
 
     void say(bool warning, std::string_view reason, std::string message) {
-        events_.push_back(
-            {"Reservation", "", object_.meta.name, object_.meta.uid, warning, std::string(reason), std::move(message)});
+        event_ = Event{kApiVersion,         "Reservation",     "", object_.meta.name, object_.meta.uid, warning,
+                       std::string(reason), std::move(message)};
     }
 
-    const ReservationPass& pass_;
+    const ReservationOptions& options_;
+    const Ledger& ledger_;
+    base::Time wall_;
+    std::optional<base::Duration> final_for_;
     ReservationIndex index_;
     const ledger::ReservationEntry& entry_;
     const Reservation& object_;
     ReservationStatus next_;
     std::vector<model::PodRef> owners_;  // bound ones
-    std::vector<Event> events_;
+    std::optional<Event> event_;
 };
 
-void judge(const ReservationPass& pass, Ages& ages, const std::vector<ReservationIndex>& these, Writes& out) {
-    for (const ReservationIndex index : these) {
-        Life life(pass, index);
-        if (life.is_over(ages)) {
-            out.deletions.push_back(life.target());
+// Its targets are named by uid: the ledger tells a reservation from the next one of its name.
+class ReservationReconciler final : public Reconciler {
+public:
+    explicit ReservationReconciler(base::Duration gc) : options_{gc, false} {}
+    std::string_view name() const override { return "reservation"; }
+    std::string resource() const override { return model::kReservationResource; }
+    std::vector<std::string> watches() const override { return {}; }
+    bool counts() const override { return true; }
+
+    // Whoever comes to a node, changes there or goes may concern all that hold room there; a pod also those that it
+    // names, and those that it named before.
+    std::vector<Key> concerned(const std::string& resource, const Object& object,
+                               const Objects& objects) const override {
+        const Ledger& ledger = objects.ledger();
+        std::vector<Key> out;
+        if (resource == "nodes") {
+            add_row(ledger, ledger.row_of(object.meta.name), out);
+        } else if (resource == "pods") {
+            add_row(ledger, ledger.row_of(object.node), out);
+            if (const auto links = model::read_links(object.meta.annotations)) add_named(*links, out);
+            const auto known = ledger.find_pod(object.meta.uid);
+            if (known != ledger::kNone && ledger.pod(known).linked) add_named(ledger.pod(known).linked->links, out);
         } else {
-            life.live_on();
-            life.report(out);
+            out.push_back({"", object.meta.uid});
+            const auto known = ledger.find_reservation(object.meta.uid);
+            if (known != ledger::kNone) add_row(ledger, ledger.reservation(known).row, out);
+        }
+        return out;
+    }
+
+    Reconciled reconcile(const Key& target, const Objects& objects, base::Time now) const override {
+        const Ledger& ledger = objects.ledger();
+        const auto index = ledger.find_reservation(target.name);
+        if (index == ledger::kNone) return {};
+        Reconciled out;
+        const auto final_for = objects.final_for(target.name);
+        if (auto change = reconcile_reservation(options_, ledger, index, now, final_for)) {
+            out.writes.push_back(write_for(std::move(*change), ledger.reservation(index).object->meta));
+        }
+        if (final_for) out.again = now + (options_.gc - *final_for);
+        return out;
+    }
+
+    std::vector<Event> remarks(const ledger::Object& object) const override {
+        const auto pod = object.as<model::Pod>();
+        return pod ? judge_links(*pod) : std::vector<Event>();
+    }
+
+private:
+    static void add_row(const Ledger& ledger, ledger::Row row, std::vector<Key>& out) {
+        if (row == ledger::kNoRow) return;
+        for (const auto index : ledger.at(row).reservations) {
+            out.push_back({"", ledger.reservation(index).object->meta.uid});
         }
     }
-}
+    static void add_named(const model::Links& links, std::vector<Key>& out) {
+        for (const auto& named : links.named()) out.push_back({"", named.uid});
+    }
+    static Write write_for(ReservationChange change, const model::Meta& meta) {
+        if (change.over) return delete_object(model::kReservationResource, meta);
+        Write write = model::reservation_status_write(change.name, change.uid, change.revision, *change.status);
+        write.event = std::move(change.event);
+        return write;
+    }
+
+    ReservationOptions options_;
+};
+
+class NodeReservationReconciler final : public Reconciler {
+public:
+    std::string_view name() const override { return "reservation"; }
+    std::string resource() const override { return "nodes"; }
+    std::vector<std::string> watches() const override { return {}; }
+    bool counts() const override { return true; }
+
+    std::vector<Key> concerned(const std::string& resource, const Object& object, const Objects&) const override {
+        if (resource != "nodes") return {};
+        return {{"", object.meta.name}};
+    }
+
+    Reconciled reconcile(const Key& target, const Objects& objects, base::Time now) const override {
+        const Ledger& ledger = objects.ledger();
+        const auto row = ledger.row_of(target.name);
+        Reconciled out;
+        if (row == ledger::kNoRow) return out;
+        if (auto write = reconcile_node_reservation(ledger.node(row), now)) out.writes.push_back(std::move(*write));
+        return out;
+    }
+};
 
 }  // namespace
 
-Writes reconcile_reservations(const ReservationPass& pass, Ages& ages) {
-    std::vector<ReservationIndex> all;
-    for (const auto& [uid, index] : pass.ledger.reservations()) all.push_back(index);
-    std::sort(all.begin(), all.end(), [&](ReservationIndex a, ReservationIndex b) {
-        return pass.ledger.reservation(a).object->meta.name < pass.ledger.reservation(b).object->meta.name;
-    });
-    Writes out;
-    pass.ledger.pass_time(pass.wall, pass.now);
-    ages.begin(pass.wall, pass.now);
-    judge(pass, ages, all, out);
-    ages.end();
+// Not the transition of Ready: it may have been False before.
+base::Time final_since(const model::Reservation& reservation) {
+    const auto* ready = model::find_condition(reservation, "Ready");
+    return ready && ready->probed ? *ready->probed : reservation.meta.created;
+}
+
+std::optional<ReservationChange> reconcile_reservation(const ReservationOptions& options, const ledger::Ledger& ledger,
+                                                       ReservationIndex index, base::Time wall,
+                                                       std::optional<base::Duration> final_for) {
+    return Judgement(options, ledger, index, wall, final_for).change();
+}
+
+std::vector<ReservationChange> reconcile_reservations(const ReservationOptions& options, ledger::Ledger& ledger,
+                                                      Ages& final_ones, base::Time wall, base::Instant now) {
+    for (const auto& [uid, index] : ledger.reservations()) {
+        const Reservation& object = *ledger.reservation(index).object;
+        if (model::is_final(object.phase)) final_ones.put(uid, final_since(object));
+    }
+    final_ones.look(wall, now);
+    ledger.pass_time(wall, now);
+    std::vector<ReservationChange> out;
+    for (const auto& [uid, index] : ledger.reservations()) {
+        auto change = reconcile_reservation(options, ledger, index, wall, final_ones.of(uid));
+        if (change) out.push_back(std::move(*change));
+    }
+    std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
     return out;
 }
 
-Writes reconcile_these(const ReservationPass& pass, Ages& ages, const std::vector<ReservationIndex>& these) {
-    Writes out;
-    pass.ledger.pass_time(pass.wall, pass.now);
-    ages.begin(pass.wall, pass.now);
-    judge(pass, ages, these, out);
-    return out;
-}
-
-std::vector<Event> judge_links(const model::Pod& pod) {
-    std::vector<Event> events;
+std::vector<model::Event> judge_links(const model::Pod& pod) {
+    std::vector<model::Event> events;
+    const auto& meta = pod.meta;
+    const auto warn = [&](std::string_view reason, std::string message) {
+        events.push_back({"v1", "Pod", meta.ns, meta.name, meta.uid, true, std::string(reason), std::move(message)});
+    };
     if (!pod.node.empty()) {
-        const auto links = model::read_links(pod.meta.annotations);
+        const auto links = model::read_links(meta.annotations);
         if (!links && !pod.terminal()) {
-            events.push_back({"Pod", pod.meta.ns, pod.meta.name, pod.meta.uid, true, "AnnotationUnreadable",
-                              fmt::format("{}; until it can be read nobody may draw from reservations on node {}",
-                                          links.error().message, pod.node)});
+            warn("AnnotationUnreadable",
+                 fmt::format("{}; until it can be read nobody may draw from reservations on node {}",
+                             links.error().message, pod.node));
             // As kubelets name the node that an event is about.
-            events.push_back({"Node", "", pod.node, pod.node, true, "ReservationsClosed",
+            events.push_back({"v1", "Node", "", pod.node, pod.node, true, "ReservationsClosed",
                               fmt::format("nobody may draw from reservations here until pod {} can be read: {}",
-                                          pod.meta.full_name(), links.error().message)});
+                                          meta.full_name(), links.error().message)});
         }
         return events;
     }
     for (const auto key : {model::kReservationAllocated, model::kReservationDraws}) {
-        const std::string* text = pod.meta.annotations.find(key);
+        const std::string* text = meta.annotations.find(key);
         if (text == nullptr || text->empty()) continue;
-        events.push_back({"Pod", pod.meta.ns, pod.meta.name, pod.meta.uid, true, "AnnotationIgnored",
-                          fmt::format("annotation \"{}\" means nothing on a pod that is not bound", key)});
+        warn("AnnotationIgnored", fmt::format("annotation \"{}\" means nothing on a pod that is not bound", key));
     }
     return events;
 }
 
-Writes reconcile_node_reservation(const model::Node& node) {
-    Writes out;
+std::optional<Write> reconcile_node_reservation(const model::Node& node, base::Time wall) {
     const model::NodeView view = model::view_of(node);
-    const Target target{"Node", node.meta.name, node.meta.uid, node.meta.revision};
     const std::string* applied = node.meta.annotations.find(model::kReservationApplied);
     if (view.applied != (applied ? *applied : "")) {
-        out.annotations.push_back({target, std::string(model::kReservationApplied), view.applied});
+        const JsonObject notes{{model::kReservationApplied, view.applied.empty() ? Json(nullptr) : Json(view.applied)}};
+        const JsonObject body{{"metadata", JsonObject{{"annotations", notes}}}};
+        return if_unchanged(patch_object("nodes", node.meta, body), node.meta);
     }
     std::string complaint;
     for (const auto& fault : view.faults) complaint += (complaint.empty() ? "" : "; ") + fault.message;
-    if (complaint == node.complaint) return out;
-    out.conditions.push_back(
-        {target, std::string(model::kReservationInvalid), complaint.empty() ? "Valid" : "Invalid", complaint});
-    if (!complaint.empty()) {
-        out.events.push_back(
-            {"Node", "", node.meta.name, node.meta.uid, true, std::string(model::kReservationInvalid), complaint});
+    if (complaint == node.complaint) return std::nullopt;
+    const bool invalid = !complaint.empty();
+    const JsonObject condition{{"type", model::kReservationInvalid},
+                               {"status", invalid ? "True" : "False"},
+                               {"reason", invalid ? "Invalid" : "Valid"},
+                               {"message", complaint},
+                               {"lastTransitionTime", model::time_text(wall)}};
+    Write write = if_unchanged(patch_status("nodes", node.meta, {{"conditions", JsonArray{condition}}}), node.meta);
+    write.verb = Write::Verb::StrategicPatch;  // the other conditions stay
+    if (invalid) {
+        write.event = model::Event{
+            "v1", "Node", "", node.meta.name, node.meta.uid, true, std::string(model::kReservationInvalid), complaint};
     }
+    return write;
+}
+
+std::vector<std::unique_ptr<Reconciler>> reservation_reconcilers(base::Duration gc) {
+    std::vector<std::unique_ptr<Reconciler>> out;
+    out.push_back(std::make_unique<ReservationReconciler>(gc));
+    out.push_back(std::make_unique<NodeReservationReconciler>());
     return out;
 }
 

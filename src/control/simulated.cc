@@ -62,10 +62,11 @@ std::string conditions(const model::Reader& pod, bool ready, std::string_view re
     return out;
 }
 
-Action patch_pod(const Object& pod, std::string_view status) {
-    Action action{Action::Verb::MergePatch, "pods", "v1", pod.meta.ns, pod.meta.name, "status", nullptr};
-    action.text = fmt::format(R"({{"metadata":{{"uid":{}}},"status":{{{}}}}})", in_quotes(pod.meta.uid), status);
-    return action;
+Write patch_pod(const Object& pod, std::string_view status) {
+    Write write = patch_object("pods", pod.meta, nullptr);
+    write.subresource = "status";
+    write.text = fmt::format(R"({{"status":{{{}}}}})", status);
+    return write;
 }
 
 class SimulatedPods final : public Reconciler {
@@ -92,17 +93,17 @@ public:
 
 private:
     // A list in braces would be copied.
-    static Reconciled one(Action action) {
+    static Reconciled one(Write write) {
         Reconciled outcome;
-        outcome.actions.push_back(std::move(action));
+        outcome.writes.push_back(std::move(write));
         return outcome;
     }
 
     static Reconciled leave(const Object& pod, base::Time now) {
         if (*pod.meta.deleted > now && !is_terminal(pod)) return {{}, pod.meta.deleted};
-        auto action = delete_object("pods", pod.meta.ns, pod.meta.name, pod.meta.uid);
-        action.body.as_object()["gracePeriodSeconds"] = 0;
-        return one(std::move(action));
+        auto write = delete_object("pods", pod.meta);
+        write.body.as_object()["gracePeriodSeconds"] = 0;
+        return one(std::move(write));
     }
 
     static std::string host_of(const Object& node) {
@@ -116,7 +117,7 @@ private:
         return {};
     }
 
-    static Action run(const Object& pod, const std::string& host, base::Time now) {
+    static Write run(const Object& pod, const std::string& host, base::Time now) {
         std::string trouble;
         const model::Reader document(view_of(pod), trouble);
         const std::string when = model::time_text(now);
@@ -162,7 +163,7 @@ class SimulatedNodes final : public Reconciler {
 public:
     std::string_view name() const override { return "simulated-nodes"; }
     std::string resource() const override { return "nodes"; }
-    std::vector<std::string> watches() const override { return {"nodes", "coordination.k8s.io/leases"}; }
+    std::vector<std::string> watches() const override { return {"nodes", kLeaseResource}; }
 
     std::vector<Key> concerned(const std::string& resource, const Object& object, const Objects&) const override {
         if (resource == "nodes") return {{"", object.meta.name}};
@@ -173,13 +174,11 @@ public:
     Reconciled reconcile(const Key& target, const Objects& objects, base::Time now) const override {
         const auto node = objects.find("nodes", "", target.name);
         if (!node || is_deleting(*node) || node->meta.annotations.get(kSimulatedNode) != "true") return {};
-        const auto lease = objects.find("coordination.k8s.io/leases", std::string(kLeases), target.name);
+        const auto lease = objects.find(kLeaseResource, std::string(kLeases), target.name);
         const JsonObject spec{
             {"holderIdentity", target.name}, {"leaseDurationSeconds", 40}, {"renewTime", model::micro_time_text(now)}};
         if (!lease) {
-            Action action{
-                Action::Verb::Create, "coordination.k8s.io/leases", "v1", std::string(kLeases), "", "", nullptr};
-            action.body = JsonObject{
+            const JsonObject made{
                 {"kind", "Lease"},
                 {"apiVersion", "coordination.k8s.io/v1"},
                 {"metadata", JsonObject{{"name", target.name},
@@ -189,23 +188,16 @@ public:
                                                                                  {"name", target.name},
                                                                                  {"uid", node->meta.uid}}}}}},
                 {"spec", spec}};
-            return {{std::move(action)}, now + kRenewEvery};
+            return {{model::create_object(kLeaseResource, std::string(kLeases), made)}, now + kRenewEvery};
         }
         const auto renewed = model::parse_time(base::find_string(lease->document(), {"spec", "renewTime"}));
         if (renewed && *renewed + kRenewEvery > now) return {{}, *renewed + kRenewEvery};
-        Action action{Action::Verb::MergePatch,
-                      "coordination.k8s.io/leases",
-                      "v1",
-                      std::string(kLeases),
-                      target.name,
-                      "",
-                      nullptr};
-        action.body = JsonObject{{"spec", spec}};
-        return {{std::move(action)}, now + kRenewEvery};
+        return {{patch_object(kLeaseResource, lease->meta, JsonObject{{"spec", spec}})}, now + kRenewEvery};
     }
 
 private:
     static constexpr std::string_view kLeases = "kube-node-lease";
+    static constexpr const char* kLeaseResource = "coordination.k8s.io/leases";
 };
 
 }  // namespace

@@ -36,10 +36,10 @@ public:
     // Until nobody wants anything; false when that does not end.
     bool settle() {
         for (int round = 0; round < 200; ++round) {
-            Actions actions;
-            for (const auto& reconciler : reconcilers_) collect(*reconciler, actions);
-            if (actions.empty()) return true;
-            for (const auto& action : actions) carry_out(action);
+            Writes writes;
+            for (const auto& reconciler : reconcilers_) collect(*reconciler, writes);
+            if (writes.empty()) return true;
+            for (const auto& write : writes) carry_out(write);
         }
         return false;
     }
@@ -54,7 +54,7 @@ public:
     base::Time now = *model::parse_time("2026-01-01T00:00:00Z");
 
 private:
-    void collect(const Reconciler& reconciler, Actions& actions) {
+    void collect(const Reconciler& reconciler, Writes& writes) {
         std::set<Key> targets;
         for (const auto& resource : reconciler.watches()) {
             for (const auto& object : objects.list(resource)) {
@@ -62,26 +62,25 @@ private:
             }
         }
         for (const auto& target : targets) {
-            for (auto& action : reconciler.reconcile(target, objects, now).actions)
-                actions.push_back(std::move(action));
+            for (auto& write : reconciler.reconcile(target, objects, now).writes) writes.push_back(std::move(write));
         }
     }
 
-    void carry_out(const Action& action) {
-        if (action.verb == Action::Verb::Create) return put(action.resource, action.body);
-        const auto object = objects.find(action.resource, action.ns, action.name);
-        if (!object) return;
-        if (action.verb == Action::Verb::Delete) return erase(action.resource, *object);
-        Json document = action.verb == Action::Verb::Replace ? action.body : object->document();
-        if (action.verb == Action::Verb::MergePatch) {
-            const Json patch = action.text.empty() ? action.body : *base::parse_json(action.text);
+    void carry_out(const Write& write) {
+        if (write.verb == Write::Verb::Create) return put(write.resource, write.body);
+        const auto object = objects.find(write.resource, write.ns, write.name);
+        if (!object || (!write.uid.empty() && write.uid != object->meta.uid)) return;
+        if (write.revision != 0 && write.revision != object->meta.revision) return;  // decided anew
+        if (write.verb == Write::Verb::Delete) return erase(write.resource, *object);
+        Json document = write.verb == Write::Verb::Replace ? write.body : object->document();
+        if (write.verb == Write::Verb::MergePatch) {
+            const Json patch = write.text.empty() ? write.body : *base::parse_json(write.text);
             ASSERT_TRUE(model::apply_merge_patch(document, patch));
         }
         const Json* finalizers = base::find(document, {"metadata", "finalizers"});
         const bool released = object->meta.deleted && (!finalizers || finalizers->as_array().empty());
-        if (released || action.subresource == "finalize")
-            return objects.remove(action.resource, action.ns, action.name);
-        put(action.resource, document);
+        if (released || write.subresource == "finalize") return objects.remove(write.resource, write.ns, write.name);
+        put(write.resource, document);
     }
     void erase(const std::string& resource, const Object& object) {
         const Json* finalizers = base::find(object.document(), {"metadata", "finalizers"});

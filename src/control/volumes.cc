@@ -79,7 +79,7 @@ private:
     static Reconciled without_volume(const Object& object, const PersistentVolumeClaim& claim) {
         const std::string_view phase = claim.fully_bound() ? "Lost" : "Pending";
         if (object.phase == phase) return {};
-        return {{patch_status(kClaims, object.meta.ns, object.meta.name, object.meta.uid, {{"phase", phase}})}};
+        return {{patch_status(kClaims, object.meta, {{"phase", phase}})}};
     }
 
     // First the volume names the claim, then the claim the volume, then the claim says so.
@@ -98,7 +98,7 @@ private:
         if (object.phase == "Bound") return {};
         const Json* modes = base::find(volume.document(), {"spec", "accessModes"});
         const Json* capacity = base::find(volume.document(), {"spec", "capacity"});
-        return {{patch_status(kClaims, object.meta.ns, object.meta.name, object.meta.uid,
+        return {{patch_status(kClaims, object.meta,
                               {{"phase", "Bound"},
                                {"accessModes", modes ? *modes : Json(nullptr)},
                                {"capacity", capacity ? *capacity : Json(nullptr)}})}};
@@ -143,7 +143,7 @@ private:
         if (object.phase == wanted) return {};
         JsonObject status{{"phase", wanted}};
         status["message"] = message.empty() ? Json(nullptr) : Json(message);
-        return {{patch_status(kVolumes, "", object.meta.name, object.meta.uid, std::move(status))}};
+        return {{patch_status(kVolumes, object.meta, std::move(status))}};
     }
 
     // The claim took another volume. One that was kept for it by hand keeps its name, not its uid.
@@ -179,7 +179,7 @@ private:
         }
         if (!maker) return phase(object, "Failed", "nobody can delete a volume that was not provisioned");
         if (*maker != kSimulatedProvisioner) return phase(object, "Released", "");  // its maker deletes it
-        return {{delete_object(kVolumes, "", object.meta.name, object.meta.uid)}};
+        return {{delete_object(kVolumes, object.meta)}};
     }
 };
 
@@ -216,14 +216,10 @@ ObjectPtr best_volume(const PersistentVolumeClaim& claim, const Objects& objects
     return best;
 }
 
-Action patch_seen(std::string resource, const Object& object, JsonObject metadata, JsonObject spec) {
-    metadata["uid"] = object.meta.uid;
-    metadata["resourceVersion"] = std::to_string(object.meta.revision);
-    Action action{Action::Verb::MergePatch, std::move(resource), "v1", object.meta.ns, object.meta.name, "", nullptr};
+Write patch_seen(std::string resource, const Object& object, JsonObject metadata, JsonObject spec) {
     JsonObject body{{"metadata", std::move(metadata)}};
     if (!spec.empty()) body["spec"] = std::move(spec);
-    action.body = std::move(body);
-    return action;
+    return if_unchanged(patch_object(std::move(resource), object.meta, std::move(body)), object.meta);
 }
 
 std::unique_ptr<Reconciler> claim_binder_reconciler() {

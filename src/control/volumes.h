@@ -30,6 +30,6 @@ std::optional<model::StorageClass> class_of(const Objects& objects, std::string_
 ObjectPtr best_volume(const model::PersistentVolumeClaim& claim, const Objects& objects);
 
 // A patch that holds only for the object as it was seen.
-Action patch_seen(std::string resource, const Object& object, JsonObject metadata, JsonObject spec);
+Write patch_seen(std::string resource, const Object& object, JsonObject metadata, JsonObject spec);
 
 }  // namespace berth::control

@@ -6,17 +6,17 @@
 
 #include "base/json.h"
 #include "base/yaml.h"
+#include "control/reservations.h"
 #include "model/times.h"
-#include "run/reservations_driver.h"
+#include "run/controllers_driver.h"
 #include "run/scheduler_driver.h"
 #include "run/scripted_server.h"
 
 namespace berth::run {
 namespace {
 
-// A server with these objects and a node n1 of 4 cpu. Everything sent to it succeeds and changes nothing: the answers
-// carry a revision that no feed ever tells, so whoever wrote waits to see it.
-std::shared_ptr<Script> script_of(std::string_view yaml) {
+// A server with these objects and a node n1 of 4 cpu; the test answers.
+std::shared_ptr<Script> silent_script_of(std::string_view yaml) {
     static const std::map<std::string_view, std::string> kPlurals{
         {"Pod", "pods"}, {"PriorityClass", "priorityclasses"}, {"Reservation", "reservations"}};
     auto script = std::make_shared<Script>();
@@ -27,6 +27,13 @@ std::shared_ptr<Script> script_of(std::string_view yaml) {
     for (const auto& document : *documents) {
         script->has(kPlurals.at(base::find_string(document, {"kind"})), base::to_text(document));
     }
+    return script;
+}
+
+// Everything sent to it succeeds and changes nothing: the answers carry a revision that no feed ever tells, so whoever
+// wrote waits to see it.
+std::shared_ptr<Script> script_of(std::string_view yaml) {
+    auto script = silent_script_of(yaml);
     script->answer_all({200, "{}", 1'000'000});
     return script;
 }
@@ -57,7 +64,7 @@ SchedulerDriver scheduler_of(Script& script, base::Metrics& metrics) {
                            {{"berth", sched::default_profile()}}, {});
 }
 
-TEST(ReservationsDriver, TellsWhatIsWrongAndShowsWhatIsHeld) {
+TEST(ControllersDriver, TellsWhatIsWrongAndShowsWhatIsHeld) {
     const auto script = script_of(R"(
 kind: Pod
 metadata: {name: by-others, namespace: default, uid: p1}
@@ -94,7 +101,8 @@ status:
   conditions: [{type: Ready, status: "True", reason: Available}]
 )");
     base::Metrics metrics;
-    ReservationsDriver driver(script->server(), [] {}, std::chrono::hours(24), metrics);
+    ControllersDriver driver({script->server(), [] {}, metrics, "berth-reservations"},
+                             control::reservation_reconcilers(std::chrono::hours(24)));
     line_at(driver, *script, "NodeTooFull held: node n1 holds {cpu: \"1500m\"} more than it has");
     line_at(driver, *script,
             "AnnotationIgnored marked: annotation \"scheduling.koordinator.sh/reservation-allocated\" means nothing");
@@ -109,6 +117,45 @@ status:
           "scheduler_reservation_resource{name=\"held\",resource=\"cpu\",type=\"allocatable\",unit=\"core\"} 1.5\n"}) {
         EXPECT_NE(shown.find(line), std::string::npos) << shown;
     }
+}
+
+// ADR 17: what was decided about an old revision fails, and is decided anew; people hear of what was written.
+TEST(ControllersDriver, ALateWriteIsDecidedAnewAndToldWhenItWasWritten) {
+    const auto script = silent_script_of(R"(
+kind: Pod
+metadata: {name: by-others, namespace: default, uid: p1}
+spec: {nodeName: n1, containers: [{name: c, resources: {requests: {cpu: "4"}}}]}
+---
+kind: Reservation
+metadata: {name: held, uid: r1}
+spec:
+  ttl: "0"
+  owners: [{labelSelector: {matchLabels: {app: web}}}]
+  template: {spec: {containers: [{name: c, resources: {requests: {cpu: "1"}}}]}}
+status:
+  phase: Available
+  nodeName: n1
+  allocatable: {cpu: "1"}
+  conditions: [{type: Ready, status: "True", reason: Available}]
+)");
+    base::Metrics metrics;
+    ControllersDriver driver({script->server(), [] {}, metrics, "berth-reservations"},
+                             control::reservation_reconcilers(std::chrono::hours(24)));
+    base::ManualClock clock(*model::parse_time("2026-01-01T00:00:00Z"));
+    const std::string path = "/apis/scheduling.koordinator.sh/v1alpha1/reservations/held/status";
+    const auto sent = [&](size_t count) {
+        EXPECT_TRUE(turn_until(driver, clock, [&] { return script->requests() == count; })) << count;
+    };
+    sent(1);
+    const auto first = script->take("PATCH", path, {409, "{}", 0});
+    EXPECT_NE(first.body.find(R"("path":"/metadata/uid","value":"r1")"), std::string::npos) << first.body;
+    EXPECT_NE(first.body.find(R"("path":"/metadata/resourceVersion","value":"1")"), std::string::npos) << first.body;
+    sent(2);
+    script->take("PATCH", path, {200, "{}", 2});
+    sent(3);
+    const auto told =
+        script->find([](const auto& request) { return line_of(request).starts_with("NodeTooFull held"); });
+    EXPECT_EQ(told, 2u) << "after the write that was done, not after the one that was refused";
 }
 
 // Koordinator decodes the list as a whole: one such object stopped all of it.

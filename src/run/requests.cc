@@ -6,33 +6,36 @@
 #include "model/preemption_hold.h"
 #include "model/reservation_status.h"
 #include "model/times.h"
+#include "model/write.h"
+#include "run/writes.h"
 
 namespace berth::run {
 namespace {
 
-constexpr std::string_view kReservations = "/apis/scheduling.koordinator.sh/v1alpha1/reservations";
+using model::Write;
 
-std::string pod_path(const std::string& ns, const std::string& name) {
-    return fmt::format("/api/v1/namespaces/{}/pods/{}", ns, name);
+Write pod_write(Write::Verb verb, const auto& plan) {
+    Write write{verb, "pods", "v1", plan.ns, plan.name, "", nullptr};
+    write.uid = plan.uid;
+    return write;
 }
 
-link::Request status_patch(const std::string& ns, const std::string& name, const std::string& uid, JsonObject status) {
-    const Json body(JsonObject{{"metadata", JsonObject{{"uid", uid}}}, {"status", std::move(status)}});
-    return {"PATCH", pod_path(ns, name) + "/status", base::to_text(body), "application/strategic-merge-patch+json"};
+// Conditions are merged by their type.
+Write pod_status(const auto& plan, JsonObject status) {
+    Write write = pod_write(Write::Verb::StrategicPatch, plan);
+    write.subresource = "status";
+    write.body = JsonObject{{"status", std::move(status)}};
+    return write;
 }
 
-// Deletes exactly this object, not a later one of its name.
-link::Request removal(const std::string& path, const std::string& uid) {
-    const Json options(
-        JsonObject{{"kind", "DeleteOptions"}, {"apiVersion", "v1"}, {"preconditions", JsonObject{{"uid", uid}}}});
-    return {"DELETE", path, base::to_text(options)};
+JsonObject condition(std::string_view type, bool holds, std::string_view reason, std::string_view message,
+                     base::Time now) {
+    return {{"type", type},       {"status", holds ? "True" : "False"}, {"reason", reason},
+            {"message", message}, {"lastProbeTime", nullptr},           {"lastTransitionTime", model::time_text(now)}};
 }
 
-Json nominated_value(const std::string& node) {
-    return node.empty() ? Json(nullptr) : Json(node);
-}
-
-link::Request request(const sched::BindPod& bind, base::Time) {
+// As text: every pod gets one.
+Write write_for(const sched::BindPod& bind, base::Time) {
     std::string body = R"({"kind":"Binding","apiVersion":"v1","target":{"apiVersion":"v1","kind":"Node","name":)";
     const auto member = [&](std::string_view before, std::string_view value) {
         body += before;
@@ -48,60 +51,85 @@ link::Request request(const sched::BindPod& bind, base::Time) {
         member(":", value);
     }
     body += bind.annotations.empty() ? "}}" : "}}}";
-    return {"POST", pod_path(bind.ns, bind.name) + "/binding", std::move(body)};
+    Write write = pod_write(Write::Verb::Create, bind);
+    write.subresource = "binding";
+    write.text = std::move(body);
+    return write;
 }
 
-link::Request request(const sched::RefusePod& refuse, base::Time now) {
-    const Json condition(JsonObject{{"type", "PodScheduled"},
-                                    {"status", "False"},
-                                    {"reason", refuse.reason},
-                                    {"message", refuse.message},
-                                    {"lastProbeTime", nullptr},
-                                    {"lastTransitionTime", model::time_text(now)}});
-    JsonObject status{{"conditions", JsonArray{condition}}};
-    if (refuse.nominated) status["nominatedNodeName"] = nominated_value(*refuse.nominated);
-    return status_patch(refuse.ns, refuse.name, refuse.uid, std::move(status));
+Write write_for(const sched::RefusePod& refuse, base::Time now) {
+    JsonObject status{{"conditions", JsonArray{condition("PodScheduled", false, refuse.reason, refuse.message, now)}}};
+    if (refuse.nominated) {
+        status["nominatedNodeName"] = refuse.nominated->empty() ? Json(nullptr) : Json(*refuse.nominated);
+    }
+    return pod_status(refuse, std::move(status));
 }
 
-link::Request request(const sched::ClearNomination& clear, base::Time) {
-    return status_patch(clear.ns, clear.name, clear.uid, {{"nominatedNodeName", nullptr}});
+Write write_for(const sched::ClearNomination& clear, base::Time) {
+    return pod_status(clear, {{"nominatedNodeName", nullptr}});
 }
 
-link::Request request(const sched::EvictPod& evict, base::Time now) {
-    if (evict.step == sched::EvictPod::Step::Delete) return removal(pod_path(evict.ns, evict.name), evict.uid);
-    const Json condition(
-        JsonObject{{"type", "DisruptionTarget"},
-                   {"status", "True"},
-                   {"reason", "PreemptionByScheduler"},
-                   {"message", fmt::format("{}: preempting to accommodate a higher priority pod", evict.by_scheduler)},
-                   {"lastProbeTime", nullptr},
-                   {"lastTransitionTime", model::time_text(now)}});
-    return status_patch(evict.ns, evict.name, evict.uid, {{"conditions", JsonArray{condition}}});
+// Exactly this object, not a later one of its name.
+Write removal(Write write) {
+    write.body = JsonObject{{"kind", "DeleteOptions"}, {"apiVersion", "v1"}};
+    return write;
 }
 
-JsonObject seen_meta(const std::string& uid, uint64_t revision) {
-    JsonObject meta{{"uid", uid}};
-    if (revision != 0) meta["resourceVersion"] = std::to_string(revision);
-    return meta;
+Write write_for(const sched::EvictPod& evict, base::Time now) {
+    if (evict.step == sched::EvictPod::Step::Delete) return removal(pod_write(Write::Verb::Delete, evict));
+    const std::string why = fmt::format("{}: preempting to accommodate a higher priority pod", evict.by_scheduler);
+    return pod_status(
+        evict, {{"conditions", JsonArray{condition("DisruptionTarget", true, "PreemptionByScheduler", why, now)}}});
 }
 
-link::Request request(const sched::KeepVolume& keep, base::Time) {
-    JsonObject meta = seen_meta(keep.uid, keep.revision);
-    if (keep.ours) meta["annotations"] = JsonObject{{model::kBoundByController, "yes"}};
+Write write_for(const sched::KeepVolume& keep, base::Time) {
     const JsonObject claim{{"apiVersion", "v1"},
                            {"kind", "PersistentVolumeClaim"},
                            {"namespace", keep.claim.ns},
                            {"name", keep.claim.name},
                            {"uid", keep.claim.uid}};
-    const Json body(JsonObject{{"metadata", meta}, {"spec", JsonObject{{"claimRef", claim}}}});
-    return {"PATCH", "/api/v1/persistentvolumes/" + keep.volume, base::to_text(body), "application/merge-patch+json"};
+    Json body(JsonObject{{"spec", JsonObject{{"claimRef", claim}}}});
+    if (keep.ours) base::object_at(body, {"metadata"})["annotations"] = JsonObject{{model::kBoundByController, "yes"}};
+    Write write{Write::Verb::MergePatch, "persistentvolumes", "v1", "", keep.volume, "", std::move(body)};
+    write.uid = keep.uid;
+    write.revision = keep.revision;
+    return write;
 }
 
-link::Request request(const sched::SelectNode& select, base::Time) {
-    JsonObject meta = seen_meta(select.claim.uid, select.revision);
-    meta["annotations"] = JsonObject{{model::kSelectedNode, select.node}};
-    return {"PATCH", fmt::format("/api/v1/namespaces/{}/persistentvolumeclaims/{}", select.claim.ns, select.claim.name),
-            base::to_text(Json(JsonObject{{"metadata", meta}})), "application/merge-patch+json"};
+Write write_for(const sched::SelectNode& select, base::Time) {
+    const JsonObject notes{{model::kSelectedNode, select.node}};
+    Write write{Write::Verb::MergePatch,
+                "persistentvolumeclaims",
+                "v1",
+                select.claim.ns,
+                select.claim.name,
+                "",
+                JsonObject{{"metadata", JsonObject{{"annotations", notes}}}}};
+    write.uid = select.claim.uid;
+    write.revision = select.revision;
+    return write;
+}
+
+Write write_for(const sched::HoldRoom& hold, base::Time) {
+    return model::create_object(model::kReservationResource, "", model::preemption_hold_for(*hold.pod, hold.node));
+}
+
+Write write_for(const sched::DropRoom& drop, base::Time) {
+    model::Meta meta;
+    meta.name = drop.name;
+    meta.uid = drop.uid;
+    return removal(model::delete_object(model::kReservationResource, meta));
+}
+
+template <class Plan>
+    requires requires(Plan plan) { plan.status; }
+Write write_for(const Plan& plan, base::Time) {
+    return model::reservation_status_write(plan.name, plan.uid, plan.revision, plan.status);
+}
+
+template <class Plan>
+link::Request request(const Plan& plan, base::Time now) {
+    return request_for(write_for(plan, now));
 }
 
 // Never sent to the server: see run/extenders.h.
@@ -109,29 +137,11 @@ link::Request request(const sched::AskExtender&, base::Time) {
     return {};
 }
 
-link::Request request(const sched::HoldRoom& hold, base::Time) {
-    return {"POST", std::string(kReservations), base::to_text(model::preemption_hold_for(*hold.pod, hold.node))};
-}
-
-link::Request request(const sched::DropRoom& drop, base::Time) {
-    return removal(fmt::format("{}/{}", kReservations, drop.name), drop.uid);
-}
-
-link::Request request(const sched::WriteReservation& write, base::Time) {
-    return status_request(write.name, write.uid, write.revision, write.status);
-}
-
-link::Request request(const sched::ClaimReservation& claim, base::Time) {
-    return status_request(claim.name, claim.uid, claim.revision, claim.status);
-}
-
-link::Request request(const sched::OpenReservation& open, base::Time) {
-    return status_request(open.name, open.uid, open.revision, open.status);
-}
-
 link::Request request(const sched::ReadBack& read, base::Time) {
-    if (read.what == sched::ReadBack::What::Pod) return {"GET", pod_path(read.ns, read.name)};
-    return {"GET", fmt::format("{}/{}", kReservations, read.name)};
+    if (read.what == sched::ReadBack::What::Pod) {
+        return {"GET", fmt::format("/api/v1/namespaces/{}/pods/{}", read.ns, read.name)};
+    }
+    return {"GET", fmt::format("/apis/scheduling.koordinator.sh/v1alpha1/reservations/{}", read.name)};
 }
 
 link::Subject subject(const std::string& ns, const std::string& name, const std::string& uid) {
@@ -143,21 +153,6 @@ link::Subject reservation(const std::string& name, const std::string& uid) {
 }
 
 }  // namespace
-
-// A JSON patch: it replaces the whole status, where a merge patch would leave owners and amounts that are no longer
-// there.
-link::Request status_request(const std::string& name, const std::string& uid, uint64_t revision,
-                             const model::ReservationStatus& status) {
-    JsonArray steps;
-    const auto put = [&](std::string_view path, Json value) {
-        steps.push_back(JsonObject{{"op", "add"}, {"path", path}, {"value", std::move(value)}});
-    };
-    put("/metadata/uid", Json(uid));
-    if (revision != 0) put("/metadata/resourceVersion", Json(std::to_string(revision)));
-    put("/status", model::status_document(status));
-    return {"PATCH", fmt::format("{}/{}/status", kReservations, name), base::to_text(Json(std::move(steps))),
-            "application/json-patch+json"};
-}
 
 link::Request request_for(const sched::Plan& plan, base::Time now) {
     return std::visit([&](const auto& step) { return request(step, now); }, plan);

@@ -9,9 +9,6 @@ namespace berth::run {
 
 // The request that a plan stands for.
 link::Request request_for(const sched::Plan& plan, base::Time now);
-// Writes a reservation's whole status, if the object is still the one that was decided about.
-link::Request status_request(const std::string& name, const std::string& uid, uint64_t revision,
-                             const model::ReservationStatus& status);
 // What the answer says of the plan. A pod that vanished or was bound by somebody else is a refusal.
 sched::Outcome outcome_of(const sched::Plan& plan, const Result<link::Reply>& reply);
 // Tells people.

@@ -14,6 +14,7 @@
 #include "model/preemption_hold.h"
 #include "run/decoded.h"
 #include "run/requests.h"
+#include "run/writes.h"
 #include "sched/cycle.h"
 
 namespace berth::crash {
@@ -36,7 +37,6 @@ const Sources kObjects{{"nodes", {"", "v1", "nodes"}},
 // For a ledger of stored objects.
 void count(ledger::Ledger& ledger, const std::string& name, const link::FeedEvent& event) {
     const auto& kind = *ledger::kind_named(name);
-    if (event.type == link::FeedEvent::Type::Gone) return kind.remove(ledger, *run::meta_of(event));
     kind.put(ledger, *run::decode(kind, event));
 }
 
@@ -93,15 +93,19 @@ Cluster::Cluster(ServerKind kind)
 }
 
 void Cluster::start_controllers() {
-    controllers_view_ = ledger::Ledger();
-    ages_ = control::Ages();
+    controllers_view_ = control::Objects();
+    reservation_controllers_ = control::reservation_reconcilers(std::chrono::hours(24));
     controllers_feed_ = std::make_unique<Follower>(server_, kCounted);
     while (controllers_feed_->poll(1000, controllers_apply())) {
     }
 }
 
 Follower::Apply Cluster::controllers_apply() {
-    return [this](const auto& kind, const auto& event) { count(controllers_view_, kind, event); };
+    return [this](const auto& name, const auto& event) {
+        const auto& kind = *ledger::kind_named(name);
+        if (event.type == link::FeedEvent::Type::Gone) return controllers_view_.uncount(kind, *run::meta_of(event));
+        controllers_view_.count(kind, *run::decode(kind, event));
+    };
 }
 
 void Cluster::start() {
@@ -240,11 +244,14 @@ void Cluster::run_controllers() {
 }
 
 std::vector<link::Request> Cluster::reservation_writes() {
-    const auto writes =
-        control::reconcile_reservations({controllers_view_, wall_, now_, std::chrono::hours(24), false}, ages_);
+    controllers_view_.pass_time(wall_, now_);
+    std::set<control::Key> targets;
+    for (const auto& [uid, index] : controllers_view_.ledger().reservations()) targets.insert({"", uid});
     std::vector<link::Request> out;
-    for (const auto& write : writes.statuses) {
-        out.push_back(run::status_request(write.target.name, write.target.uid, write.target.revision, write.status));
+    for (const auto& target : targets) {
+        for (auto& write : reservation_controllers_.front()->reconcile(target, controllers_view_, wall_).writes) {
+            out.push_back(run::request_for(std::move(write)));
+        }
     }
     return out;
 }
@@ -268,7 +275,9 @@ void Cluster::reconcile_objects() {
             }
         }
         for (const auto& target : targets) {
-            for (const auto& action : reconciler->reconcile(target, objects_, wall_).actions) server_.perform(action);
+            for (auto& write : reconciler->reconcile(target, objects_, wall_).writes) {
+                server_.perform(run::request_for(std::move(write)));
+            }
         }
     }
 }

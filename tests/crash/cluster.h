@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/random.h"
-#include "control/ages.h"
 #include "control/reconciler.h"
 #include "judge.h"
 #include "sched/scheduler.h"
@@ -136,9 +135,9 @@ private:
     std::deque<Sent> outbox_;
     std::vector<Sent> late_;
     std::vector<Flight> flights_;
-    ledger::Ledger controllers_view_;
+    control::Objects controllers_view_;  // what is counted, for those of reservations
     std::unique_ptr<Follower> controllers_feed_;
-    control::Ages ages_;
+    std::vector<std::unique_ptr<control::Reconciler>> reservation_controllers_;
     control::Objects objects_;
     Follower objects_feed_;
     std::vector<std::unique_ptr<control::Reconciler>> reconcilers_;

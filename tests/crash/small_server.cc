@@ -94,23 +94,6 @@ link::Reply SmallServer::perform(const link::Request& request) {
     });
 }
 
-link::Reply SmallServer::perform(const control::Action& action) {
-    const store::Key key{action.resource, action.ns, action.name};
-    switch (action.verb) {
-        case control::Action::Verb::Create:
-            return create_object(key, action.body);
-        case control::Action::Verb::Delete:
-            return erase(key, action.body);
-        case control::Action::Verb::Replace:
-        case control::Action::Verb::MergePatch:
-            break;
-    }
-    return change(key, action.body, [&](Json& document) {
-        Json patch = action.body;
-        CHECK(model::apply_merge_patch(document, patch).ok());
-    });
-}
-
 void SmallServer::create(const std::string& kind, Json document) {
     const store::Key key{kind, std::string(base::find_string(document, {"metadata", "namespace"})), ""};
     const auto reply = create_object(key, std::move(document));

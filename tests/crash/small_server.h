@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/json.h"
-#include "control/action.h"
 #include "link/api_client.h"
 #include "link/local.h"
 #include "run/bind_guard.h"
@@ -27,7 +26,6 @@ public:
     SmallServer& operator=(const SmallServer&) = delete;
 
     link::Reply perform(const link::Request& request);
-    link::Reply perform(const control::Action& action);
     // The whole document; its uid is the given one, or made up.
     void create(const std::string& kind, Json document);
     void remove(const store::Key& key);

@@ -260,19 +260,24 @@ bool Stage::place(const std::string& name) {
     return row != ledger::kNoRow;
 }
 
-std::vector<control::Event> Stage::reconcile() {
-    auto writes = control::reconcile_reservations({ledger, clock.wall(), clock.now()}, ages);
-    for (auto& write : writes.statuses) {
-        model::Reservation next = *reservations.at(write.target.name);
-        CHECK(next.meta.uid == write.target.uid && next.meta.revision == write.target.revision);
-        static_cast<model::ReservationStatus&>(next) = std::move(write.status);
+std::vector<model::Event> Stage::reconcile() {
+    std::vector<model::Event> events;
+    const auto changes = control::reconcile_reservations({}, ledger, final_ones, clock.wall(), clock.now());
+    for (const auto& change : changes) {
+        if (change.event) events.push_back(*change.event);
+        if (!change.status) continue;
+        model::Reservation next = *reservations.at(change.name);
+        CHECK(next.meta.uid == change.uid && next.meta.revision == change.revision);
+        static_cast<model::ReservationStatus&>(next) = *change.status;
         store(std::move(next));
     }
-    for (const auto& target : writes.deletions) delete_reservation(target.name);
+    for (const auto& change : changes) {
+        if (change.over) delete_reservation(change.name);
+    }
     for (const auto& [name, object] : std::map(reservations)) {
         if (const auto release = sched::release_of(ledger.find_reservation(object->meta.uid), ledger)) write(*release);
     }
-    return std::move(writes.events);
+    return events;
 }
 
 ledger::Ledger Stage::replay(base::Random& random) const {
@@ -300,7 +305,7 @@ ledger::Ledger Stage::replay(base::Random& random) const {
 
 void Stage::restart(base::Random& random) {
     ledger = replay(random);
-    ages = control::Ages();
+    final_ones = control::Ages();
     in_flight.clear();
 }
 

@@ -70,7 +70,7 @@ public:
     void give_back(const std::string& pod);
     bool schedule(const std::string& pod) { return assume(pod) && (bind(pod), true); }
     bool place(const std::string& reservation);
-    std::vector<control::Event> reconcile();
+    std::vector<model::Event> reconcile();
     // A new process: it lists what is stored, in an order of its own.
     void restart(base::Random& random);
     ledger::Ledger replay(base::Random& random) const;
@@ -100,8 +100,8 @@ public:
     std::map<std::string, std::shared_ptr<const model::PersistentVolume>> volumes;
     std::map<std::string, std::shared_ptr<const model::CsiNode>> csi_nodes;
     ledger::Ledger ledger;
-    control::Ages ages;
     base::ManualClock clock{base::Time{1'800'000'000'000'000'000}};
+    control::Ages final_ones;
 
 private:
     void store(model::Reservation reservation);

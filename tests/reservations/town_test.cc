@@ -235,14 +235,17 @@ private:
     }
 
     std::string reconcile() {
-        const auto writes = control::reconcile_reservations(
-            {server_, clock_.wall(), clock_.now(), std::chrono::hours(24), false}, ages_);
-        for (const auto& write : writes.statuses) {
-            model::Reservation next = *reservations_.at(write.target.name);
-            static_cast<model::ReservationStatus&>(next) = write.status;
+        const auto changes =
+            control::reconcile_reservations({.opens = false}, server_, final_ones_, clock_.wall(), clock_.now());
+        for (const auto& change : changes) {
+            if (change.over) {
+                erase_reservation(change.name);
+                continue;
+            }
+            model::Reservation next = *reservations_.at(change.name);
+            static_cast<model::ReservationStatus&>(next) = *change.status;
             store(std::move(next));
         }
-        for (const auto& target : writes.deletions) erase_reservation(target.name);
         return "reconcile";
     }
 
@@ -405,9 +408,9 @@ private:
     base::Random random_;
     const bool calm_;
     base::ManualClock clock_{base::Time{1'800'000'000'000'000'000}};
+    control::Ages final_ones_;
     sched::Scheduler scheduler_;
     ledger::Ledger server_;  // of stored objects: the judge's, and the controllers'
-    control::Ages ages_;
     const run::BindRules rules_;
     std::deque<sched::Plan> outbox_;
     std::vector<std::string> nodes_;
