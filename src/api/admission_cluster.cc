@@ -3,8 +3,10 @@
 #include "api/admission_steps.h"
 #include "api/meta.h"
 #include "api/service_ranges.h"
+#include "api/wire.h"
 #include "base/json.h"
 #include "base/json_view.h"
+#include "base/mentions.h"
 #include "model/kinds/path.h"
 #include "model/kinds/validate.h"
 #include "model/node_reservation.h"
@@ -88,6 +90,28 @@ Status check_sizes(const Admission& entry) {
     return invalid_entry(entry, std::move(causes));
 }
 
+// The class for claims that name none: of those that are marked the newest, then the first by name; empty: none is.
+Result<std::string> default_storage_class(const Admission& entry) {
+    std::string chosen;
+    std::string since;
+    for (const auto& record : TRY(entry.context.store.list({std::string("storage.k8s.io/storageclasses")})).records) {
+        if (!base::mentions(*record->bytes, "is-default-class")) continue;
+        const Json row = TRY(stored_object(*record));
+        const auto marked = [&](std::string_view key) {
+            return base::find_string(row, {"metadata", "annotations", key}) == "true";
+        };
+        const auto created = meta_text(row, "creationTimestamp");
+        if (!marked("storageclass.kubernetes.io/is-default-class") &&
+            !marked("storageclass.beta.kubernetes.io/is-default-class")) {
+            continue;
+        }
+        if (!chosen.empty() && created <= since) continue;
+        chosen = record->key.name;
+        since = created;
+    }
+    return chosen;
+}
+
 }  // namespace
 
 Status guard_allocations(Admission& entry) {
@@ -156,8 +180,12 @@ Status admit_job(Admission& entry) {
 
 Status admit_claim(Admission& entry) {
     if (entry.before != nullptr || brings_status(entry)) return {};
-    if (is_kind(entry, "", "persistentvolumeclaims") || is_kind(entry, "", "persistentvolumes")) {
-        entry.after.as_object()["status"] = JsonObject{{"phase", "Pending"}};
+    const bool claim = is_kind(entry, "", "persistentvolumeclaims");
+    if (!claim && !is_kind(entry, "", "persistentvolumes")) return {};
+    entry.after.as_object()["status"] = JsonObject{{"phase", "Pending"}};
+    if (!claim || base::find(entry.after, {"spec", "storageClassName"}) != nullptr) return {};
+    if (const auto name = TRY(default_storage_class(entry)); !name.empty()) {
+        base::object_at(entry.after, {"spec"})["storageClassName"] = name;
     }
     return {};
 }

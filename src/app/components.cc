@@ -181,24 +181,43 @@ Status create_nodes(Server& server, const UpOptions& options, link::ApiClient& d
     return convoy.arrive();
 }
 
+// What claims get that name no class, where nobody has brought one: volumes that the simulated nodes can have.
+Status create_storage_class(Server& server, link::ApiClient& door) {
+    if (!TRY(server.store().list({.kind = "storage.k8s.io/storageclasses", .limit = 1})).records.empty()) return {};
+    Pipeline convoy(door);
+    const JsonObject notes{{"storageclass.kubernetes.io/is-default-class", "true"}};
+    TRY(create_once(server, convoy,
+                    JsonObject{{"apiVersion", "storage.k8s.io/v1"},
+                               {"kind", "StorageClass"},
+                               {"metadata", JsonObject{{"name", "standard"}, {"annotations", notes}}},
+                               {"provisioner", control::kSimulatedProvisioner},
+                               {"volumeBindingMode", "WaitForFirstConsumer"}}));
+    return convoy.arrive();
+}
+
 // The nodes of an import come before those of the flags, and what is on nodes after all of them.
-Status create_first_objects(Server& server, const UpOptions& options) {
-    const auto door = local_link(server, {"berth:up", {std::string(api::kMasters), std::string(api::kImporters)}});
-    if (options.import_file.empty()) return create_nodes(server, options, *door);
+Status create_imports(Server& server, const UpOptions& options, link::ApiClient& door) {
+    if (options.import_file.empty()) return create_nodes(server, options, door);
     auto objects = TRY(cli::read_object_file(options.import_file));
     const Imports imports(objects, server);
-    if (imports.known()) return create_nodes(server, options, *door);
+    if (imports.known()) return create_nodes(server, options, door);
     const auto create = [&](auto begin, auto end) -> Status {
-        auto made = create_all({begin, end}, server, *door);
+        auto made = create_all({begin, end}, server, door);
         if (!made) return base::bad_request(fmt::format("{}: {}", options.import_file, made.error().message));
         return {};
     };
     const auto others =
         std::stable_partition(objects.begin(), objects.end(), [](const Json& object) { return turn_of(object) == 0; });
     TRY(create(objects.begin(), others));
-    TRY(create_nodes(server, options, *door));
+    TRY(create_nodes(server, options, door));
     TRY(create(others, objects.end()));
-    return imports.remember(options.import_file, *door);
+    return imports.remember(options.import_file, door);
+}
+
+Status create_first_objects(Server& server, const UpOptions& options) {
+    const auto door = local_link(server, {"berth:up", {std::string(api::kMasters), std::string(api::kImporters)}});
+    TRY(create_imports(server, options, *door));
+    return create_storage_class(server, *door);
 }
 
 // "--controllers=-job" leaves one out.
@@ -228,7 +247,11 @@ run::ControllersDriver::Reconcilers reconcilers(Server& server, const UpOptions&
     out.push_back(control::simulated_nodes_reconciler());
     out.push_back(control::replicaset_reconciler());
     out.push_back(control::deployment_reconciler());
+    out.push_back(control::statefulset_reconciler());
+    out.push_back(control::daemonset_reconciler());
     out.push_back(control::job_reconciler());
+    out.push_back(control::cronjob_reconciler());
+    out.push_back(control::endpoints_reconciler());
     out.push_back(control::disruption_reconciler());
     out.push_back(control::garbage_reconciler(all));
     out.push_back(control::namespace_reconciler(namespaced));

@@ -4,6 +4,7 @@
 
 #include "control/pods.h"
 #include "control/reconciler.h"
+#include "control/templates.h"
 #include "model/times.h"
 
 namespace berth::control {
@@ -11,27 +12,13 @@ namespace {
 
 constexpr std::string_view kHashLabel = "pod-template-hash";
 constexpr std::string_view kRevision = "deployment.kubernetes.io/revision";
+constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
-// The template without the label that tells ReplicaSets apart.
-std::string bare_template(const Object& owner) {
+constexpr std::string_view kHistory = "deployment.kubernetes.io/revision-history";
+
+std::string template_of(const Object& owner) {
     const Json* from = base::find(owner.document(), {"spec", "template"});
-    if (!from) return "";
-    Json copy = *from;
-    if (Json* labels = base::find(copy, {"metadata", "labels"}); labels && labels->is_object()) {
-        labels->as_object().erase(kHashLabel);
-    }
-    if (Json* meta = base::find(copy, {"metadata"})) meta->as_object().erase("creationTimestamp");
-    return base::to_text(copy);
-}
-
-// FNV-1a in letters that spell no words; names a ReplicaSet after its template.
-std::string hash_text(std::string_view text) {
-    static constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
-    uint64_t hash = 1469598103934665603ULL;
-    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-    std::string out;
-    for (int i = 0; i < 10; ++i, hash /= kLetters.size()) out.push_back(kLetters[hash % kLetters.size()]);
-    return out;
+    return from ? template_text(*from) : "";
 }
 
 int64_t replicas_of(const Object& object) {
@@ -54,21 +41,21 @@ struct Sets {
     std::vector<ObjectPtr> old;  // the others, oldest revision first
     int64_t replicas = 0, ready = 0;
 
-    int64_t highest_revision() const {
-        int64_t highest = current ? revision_of(*current) : 0;
-        for (const auto& set : old) highest = std::max(highest, revision_of(*set));
-        return highest;
+    // The number that today's template has, or gets: higher than those of all others.
+    int64_t revision() const {
+        const int64_t highest = old.empty() ? 0 : revision_of(*old.back());
+        return current && revision_of(*current) > highest ? revision_of(*current) : highest + 1;
     }
 };
 
 Sets sets_of(const Object& deployment, const Objects& objects) {
     Sets out;
-    const std::string wanted = bare_template(deployment);
+    const std::string wanted = template_of(deployment);
     for (const auto& set : objects.controlled_by("apps/replicasets", deployment.meta.uid)) {
         if (is_deleting(*set)) continue;
         out.replicas += integer_at(set->document(), {"status", "replicas"}, 0);
         out.ready += ready_of(*set);
-        if (!out.current && bare_template(*set) == wanted) {
+        if (!out.current && template_of(*set) == wanted) {
             out.current = set;
         } else {
             out.old.push_back(set);
@@ -84,8 +71,19 @@ Write scale_to(const Object& set, int64_t replicas) {
     return patch_object("apps/replicasets", set.meta, JsonObject{{"spec", JsonObject{{"replicas", replicas}}}});
 }
 
+// What a ReplicaSet takes over from its Deployment, the cause of the change among it.
+JsonObject notes_for(const Object& deployment, int64_t revision) {
+    JsonObject notes;
+    for (const auto& [key, value] : deployment.meta.annotations) {
+        const bool own = key.starts_with("deployment.kubernetes.io/") || key == kLastApplied;
+        if (!own) notes[key] = value;
+    }
+    notes[kRevision] = std::to_string(revision);
+    return notes;
+}
+
 Write new_set(const Object& deployment, int64_t replicas, int64_t revision) {
-    const std::string hash = hash_text(bare_template(deployment));
+    const std::string hash = hash_text(template_of(deployment));
     Json pod_template = *base::find(deployment.document(), {"spec", "template"});
     base::object_at(pod_template, {"metadata", "labels"})[kHashLabel] = hash;
     Json selector = *base::find(deployment.document(), {"spec", "selector"});
@@ -93,7 +91,7 @@ Write new_set(const Object& deployment, int64_t replicas, int64_t revision) {
     JsonObject meta{{"name", deployment.meta.name + "-" + hash},
                     {"namespace", deployment.meta.ns},
                     {"labels", *base::find(pod_template, {"metadata", "labels"})},
-                    {"annotations", JsonObject{{kRevision, std::to_string(revision)}}},
+                    {"annotations", notes_for(deployment, revision)},
                     {"ownerReferences", JsonArray{controller_reference(deployment, "Deployment", "apps/v1")}}};
     return model::create_object(
         "apps/replicasets", deployment.meta.ns,
@@ -139,6 +137,7 @@ public:
         Reconciled outcome;
         const Json* paused = base::find(deployment->document(), {"spec", "paused"});
         if (!paused || !paused->is_bool() || !paused->get_bool()) roll(*deployment, sets, outcome.writes);
+        number(*deployment, sets, outcome.writes);
         tidy(*deployment, sets, outcome.writes);
         tell(*deployment, sets, now, outcome.writes);
         return outcome;
@@ -162,7 +161,7 @@ private:
         const Limits limits = recreate ? Limits{} : limits_of(deployment, wanted);
         const int64_t room = std::max<int64_t>(0, wanted + limits.surge - old_replicas);
         if (!sets.current) {
-            writes.push_back(new_set(deployment, std::min(wanted, room), sets.highest_revision() + 1));
+            writes.push_back(new_set(deployment, std::min(wanted, room), sets.revision()));
             return;
         }
         const int64_t current = replicas_of(*sets.current);
@@ -172,6 +171,26 @@ private:
             writes.push_back(scale_to(*sets.current, std::min(wanted, room)));
         }
         shrink_old(sets, wanted - limits.unavailable, writes);
+    }
+
+    // Where an old template came back (`kubectl rollout undo`) its ReplicaSet gets the next number, and remembers the
+    // one that it had.
+    static void number(const Object& deployment, const Sets& sets, Writes& writes) {
+        if (!sets.current) return;
+        const Object& set = *sets.current;
+        JsonObject notes;
+        for (auto& [key, value] : notes_for(deployment, sets.revision())) {
+            const auto* has = set.meta.annotations.find(key);
+            if (!has || Json(*has) != value) notes[key] = value;
+        }
+        if (notes.contains(kRevision) && revision_of(set) > 0) {
+            std::string before(set.meta.annotations.get(kHistory));
+            if (!before.empty()) before += ',';
+            notes[kHistory] = before + std::to_string(revision_of(set));
+        }
+        if (notes.empty()) return;
+        writes.push_back(patch_object("apps/replicasets", set.meta,
+                                      JsonObject{{"metadata", JsonObject{{"annotations", std::move(notes)}}}}));
     }
 
     // Takes old pods away while at least `least` stay ready; those that are not ready cost nothing.
@@ -239,12 +258,7 @@ private:
                            now),
                  condition(deployment, "Progressing", true, complete ? "NewReplicaSetAvailable" : "ReplicaSetUpdated",
                            complete ? "The new ReplicaSet has all its pods." : "The rollout is under way.", now)}}};
-        const Json* old = base::find(deployment.document(), {"status"});
-        const bool same = old && std::all_of(status.begin(), status.end(), [&](const auto& field) {
-                              const Json* before = base::find(*old, {std::string_view(field.key())});
-                              return before ? *before == field.value() : field.value() == Json(0);
-                          });
-        if (!same) {
+        if (!says(deployment, status)) {
             writes.push_back(patch_status("apps/deployments", deployment.meta, std::move(status)));
         }
         if (sets.current && deployment.meta.annotations.get(kRevision) != std::to_string(revision_of(*sets.current))) {

@@ -33,15 +33,6 @@ Tally tally(const Object& job, const Objects& objects) {
     return out;
 }
 
-bool finished(const Object& job) {
-    const Json* conditions = base::find(job.document(), {"status", "conditions"});
-    if (!conditions || !conditions->is_array()) return false;
-    return std::any_of(conditions->as_array().begin(), conditions->as_array().end(), [](const Json& condition) {
-        const auto type = base::find_string(condition, {"type"});
-        return (type == "Complete" || type == "Failed") && base::find_string(condition, {"status"}) == "True";
-    });
-}
-
 // NonIndexed jobs: parallelism, completions, backoffLimit, suspend, activeDeadlineSeconds, ttlSecondsAfterFinished.
 class Jobs final : public Reconciler {
 public:
@@ -59,7 +50,7 @@ public:
     Reconciled reconcile(const Key& target, const Objects& objects, base::Time now) const override {
         const auto job = objects.find("batch/jobs", target.ns, target.name);
         if (!job || is_deleting(*job)) return {};
-        if (finished(*job)) return clean_up(*job, now);
+        if (!end_of_job(*job).empty()) return clean_up(*job, now);
         const Tally pods = tally(*job, objects);
         Reconciled outcome;
         const auto [end, why] = end_of(*job, pods, now, outcome);

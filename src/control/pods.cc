@@ -4,13 +4,51 @@
 #include <charconv>
 #include <tuple>
 
+#include "model/times.h"
+
 namespace berth::control {
 
+namespace {
+
+// nullptr: it has none of that type that is True.
+const Json* true_condition(const Object& object, std::string_view type) {
+    const Json* conditions = base::find(object.document(), {"status", "conditions"});
+    if (!conditions || !conditions->is_array()) return nullptr;
+    for (const auto& condition : conditions->get_array()) {
+        const bool is_it = base::find_string(condition, {"type"}) == type;
+        if (is_it && base::find_string(condition, {"status"}) == "True") return &condition;
+    }
+    return nullptr;
+}
+
+bool is_no_value(const Json& value) {
+    return value.is_null() || value == Json(0) || value == Json("") || value == Json(JsonArray());
+}
+
+}  // namespace
+
 bool is_ready(const Object& pod) {
-    const Json* conditions = base::find(pod.document(), {"status", "conditions"});
-    if (!conditions || !conditions->is_array()) return false;
-    return std::any_of(conditions->as_array().begin(), conditions->as_array().end(), [](const Json& condition) {
-        return base::find_string(condition, {"type"}) == "Ready" && base::find_string(condition, {"status"}) == "True";
+    return true_condition(pod, "Ready") != nullptr;
+}
+
+std::optional<base::Time> ready_since(const Object& pod) {
+    const Json* ready = true_condition(pod, "Ready");
+    if (!ready || is_deleting(pod)) return std::nullopt;
+    const auto since = model::parse_time(base::find_string(*ready, {"lastTransitionTime"}));
+    return since ? *since : pod.meta.created;
+}
+
+std::string_view end_of_job(const Object& job) {
+    for (const std::string_view type : {"Complete", "Failed"}) {
+        if (true_condition(job, type)) return type;
+    }
+    return "";
+}
+
+bool says(const Object& object, const JsonObject& status) {
+    return std::all_of(status.begin(), status.end(), [&](const auto& field) {
+        const Json* has = base::find(object.document(), {"status", std::string_view(field.key())});
+        return has ? *has == field.value() : is_no_value(field.value());
     });
 }
 

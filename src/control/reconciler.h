@@ -49,7 +49,11 @@ struct Reconciler {
 
 std::unique_ptr<Reconciler> replicaset_reconciler();
 std::unique_ptr<Reconciler> deployment_reconciler();
+std::unique_ptr<Reconciler> statefulset_reconciler();
+std::unique_ptr<Reconciler> daemonset_reconciler();
 std::unique_ptr<Reconciler> job_reconciler();
+std::unique_ptr<Reconciler> cronjob_reconciler();
+std::unique_ptr<Reconciler> endpoints_reconciler();
 std::unique_ptr<Reconciler> namespace_reconciler(std::vector<std::string> namespaced_resources);
 std::unique_ptr<Reconciler> namespace_defaults_reconciler(std::string ca_certificate);
 std::unique_ptr<Reconciler> disruption_reconciler();

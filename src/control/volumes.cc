@@ -39,6 +39,17 @@ bool names_claim(const Object& volume) {
     return base::find(volume.document(), {"spec", "claimRef"}) != nullptr;
 }
 
+// For claims that were there before it; admission gives it to new ones.
+std::string default_class(const Objects& objects) {
+    std::optional<model::StorageClass> chosen;
+    for (const auto& object : objects.list(kClasses)) {
+        auto found = read(*object, model::read_storage_class);
+        if (!found || !found->is_default || is_deleting(*object)) continue;
+        if (!chosen || found->meta.created > chosen->meta.created) chosen = std::move(found);
+    }
+    return chosen ? chosen->meta.name : "";
+}
+
 class Claims final : public Reconciler {
 public:
     std::string_view name() const override { return "persistentvolume-binder"; }
@@ -66,6 +77,10 @@ public:
         if (!object || is_deleting(*object)) return {};
         const auto claim = claim_of(*object);
         if (!claim) return {};
+        if (!claim->storage_class && claim->volume.empty()) {
+            const std::string standard = default_class(objects);
+            if (!standard.empty()) return {{patch_seen(kClaims, *object, {}, {{"storageClassName", standard}})}};
+        }
         const auto volume =
             claim->volume.empty() ? best_volume(*claim, objects) : objects.find(kVolumes, "", claim->volume);
         if (!volume) return without_volume(*object, *claim);

@@ -239,6 +239,25 @@ void check_immutable_data(const Json& before, const Json& after, Causes& causes)
     }
 }
 
+// A StatefulSet whose template has the volumes that its pods will have: one for each claim.
+Json with_claims(const Json& set) {
+    Json out = set;
+    if (list_at(set, ".spec.volumeClaimTemplates").empty() || at_path(set, ".spec.template.spec") == nullptr)
+        return out;
+    Json& volumes = base::object_at(out, {"spec", "template", "spec"})["volumes"];
+    if (!volumes.is_array()) volumes = JsonArray();
+    for (const auto& claim : list_at(set, ".spec.volumeClaimTemplates")) {
+        const auto name = string_at(claim, ".metadata.name");
+        const auto& given = volumes.get_array();
+        const bool taken = std::any_of(given.begin(), given.end(),
+                                       [&](const Json& volume) { return string_at(volume, ".name") == name; });
+        if (taken || name.empty()) continue;
+        volumes.get_array().push_back(
+            JsonObject{{"name", name}, {"persistentVolumeClaim", JsonObject{{"claimName", name}}}});
+    }
+    return out;
+}
+
 void check_stateful_update(const Json& before, const Json& after, Causes& causes) {
     constexpr std::string_view kFree[] = {"replicas",
                                           "ordinals",
@@ -265,7 +284,12 @@ void check_stateful_update(const Json& before, const Json& after, Causes& causes
 
 std::vector<base::Cause> validate(const Json& object, const Kind& kind) {
     Causes causes;
-    if (kind.type != nullptr && object.is_object()) rules().check(object, *kind.type, {}, causes);
+    if (kind.type == nullptr || !object.is_object()) return {};
+    if (kind.kind == "StatefulSet" && kind.group == "apps") {
+        rules().check(with_claims(object), *kind.type, {}, causes);
+    } else {
+        rules().check(object, *kind.type, {}, causes);
+    }
     return causes.take();
 }
 

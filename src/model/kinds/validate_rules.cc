@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "base/time_zone.h"
+#include "model/cron.h"
 #include "model/kinds/path.h"
 #include "model/kinds/types.h"
 #include "model/kinds/validate_pod.h"
@@ -205,6 +207,24 @@ void job(const Json& spec, const Where& where, Causes& causes) {
     }
 }
 
+void cron(const Json& spec, const Where& where, Causes& causes) {
+    const auto schedule = string_at(spec, ".schedule");
+    if (schedule.find("TZ") != std::string_view::npos) {
+        causes.invalid(where.member("schedule"), text(schedule),
+                       "cannot use TZ or CRON_TZ in schedule, use timeZone field instead");
+    } else if (!schedule.empty()) {
+        const auto parsed = CronSchedule::parse(schedule);
+        if (!parsed) causes.invalid(where.member("schedule"), text(schedule), parsed.error().message);
+    }
+    if (at_path(spec, ".timeZone") == nullptr) return;
+    const auto zone = string_at(spec, ".timeZone");
+    if (zone.empty()) {
+        causes.invalid(where.member("timeZone"), text(zone), "timeZone must be nil or non-empty string");
+    } else if (!base::TimeZone::find(zone)) {
+        causes.invalid(where.member("timeZone"), text(zone), fmt::format("unknown time zone {}", zone));
+    }
+}
+
 // ---- policies and access -----------------------------------------------------------------------------------------
 
 void disruption_budget(const Json& object, const Where& where, Causes& causes) {
@@ -267,6 +287,7 @@ constexpr NamedRule kRules[] = {
     {"daemon-strategy", daemon_strategy},
     {"stateful-strategy", stateful_strategy},
     {"job", job},
+    {"cron", cron},
     {"disruption-budget", disruption_budget},
     {"priority", priority},
     {"policy-rule", policy_rule},
