@@ -3,6 +3,7 @@
 #include <absl/container/inlined_vector.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +27,8 @@ using Few = absl::InlinedVector<ReservationIndex, 2>;
 struct Credit {
     Few matched;
     std::vector<model::HostPort> ports;  // held by them, free for this pod
+    // What it draws, if that is settled (nominated.h); nullptr: the best there is.
+    std::shared_ptr<const ledger::Charges> promised = nullptr;
 
     bool covers(ReservationIndex index) const {
         return std::find(matched.begin(), matched.end(), index) != matched.end();

@@ -4,7 +4,7 @@
 
 namespace berth::sched {
 Credit credit_of(Few matched, const Ledger& ledger) {
-    Credit credit{std::move(matched), {}};
+    Credit credit{std::move(matched), {}, nullptr};
     for (const ReservationIndex index : credit.matched) {
         const auto& ports = ledger.reservation(index).ports;
         credit.ports.insert(credit.ports.end(), ports.begin(), ports.end());

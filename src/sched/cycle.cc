@@ -125,8 +125,9 @@ Decision decided(const Ask& ask, const Ledger& ledger, Verdict verdict) {
 Decision decided(const Ask& ask, Ledger& ledger, const Nominated& nominated, Verdict verdict) {
     const Row row = verdict.chosen;
     if (row == ledger::kNoRow || nominated.empty() || !ask.credit(row)) return decided(ask, ledger, std::move(verdict));
-    const Overlay overlay(ledger, row, nominated.before(ask, ledger, row));
-    return decided(ask_on(*ask.pod, ledger, row), ledger, std::move(verdict));
+    Decision decision{std::move(verdict), charges_beside(ask, ledger, nominated, row), {}, false, {}};
+    decision.annotations = annotations_for(decision.charges, *ask.pod, ledger);
+    return decision;
 }
 
 Decision decide_pod(const model::Pod& pod, const Ledger& ledger, const Profile& profile) {
@@ -137,9 +138,10 @@ Decision decide_pod(const model::Pod& pod, const Ledger& ledger, const Profile& 
 Decision decide_pod(const Ask& ask, Ledger& ledger, const Profile& profile, const Nominated& nominated) {
     const Row waited_for = ledger.row_of(ask.pod->nominated_node);
     if (waited_for != ledger::kNoRow) {
-        Strikes strikes = filter(ask, ledger, profile, nominated, waited_for, waited_for + 1);
-        if (strikes.open(waited_for)) {
-            return decided(ask, ledger, nominated, weigh(ask, ledger, profile, std::move(strikes)));
+        for (const Ask& there : {nominated.as_promised(ask, ledger, waited_for), ask}) {
+            Strikes strikes = filter(there, ledger, profile, nominated, waited_for, waited_for + 1);
+            if (!strikes.open(waited_for)) continue;
+            return decided(there, ledger, nominated, weigh(there, ledger, profile, std::move(strikes)));
         }
     }
     return decided(ask, ledger, nominated, weigh(ask, ledger, profile, filter_all(ask, ledger, profile, nominated)));

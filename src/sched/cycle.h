@@ -19,7 +19,7 @@ struct Decision {
 
 // What the verdict means for reservations: who pays, what is written.
 Decision decided(const Ask& ask, const Ledger& ledger, Verdict verdict);
-// The same beside nominated pods: what they will draw is not for others.
+// The same beside nominated pods: what was promised to them is not for others.
 Decision decided(const Ask& ask, Ledger& ledger, const Nominated& nominated, Verdict verdict);
 
 // What the row lacks for it.

@@ -184,6 +184,19 @@ Drawing draw_jointly(Few from, const Ask& ask, const Ledger& ledger, Row row) {
     return best;
 }
 
+// Others may have taken more of a reservation than it had left; only the nominated one is charged beyond that.
+Drawing draw_as_promised(const ledger::Charges& charges, const Ask& ask, const Ledger& ledger, Row row) {
+    Drawing drawing{charges, ledger.lacking(ask.spec->requests, charges, row), {}};
+    for (const auto& charge : charges) {
+        const bool nominated = &charge == &charges.front();
+        if (nominated) drawing.withheld = withheld_by(charge.reservation, charge.amount, ledger);
+        each_amount(charge.amount, [&](model::ResourceId id, int64_t amount) {
+            if (!nominated && amount > ledger.remaining(charge.reservation, id)) drawing.withheld.push_back(id);
+        });
+    }
+    return drawing;
+}
+
 }  // namespace
 
 std::vector<model::ResourceId> withheld_by(ReservationIndex index, const model::Resources& request,
@@ -200,6 +213,7 @@ std::vector<model::ResourceId> withheld_by(ReservationIndex index, const model::
 
 Drawing draw_on(const Credit& credit, const Ask& ask, const Ledger& ledger, Row row) {
     if (ledger.at(row).unreadable > 0) return draw_from({}, ask, ledger, row);
+    if (credit.promised) return draw_as_promised(*credit.promised, ask, ledger, row);
     if (credit.matched.size() == 1) return draw_alone(credit.matched.front(), ask, ledger, row);
     Few alone, joint;
     bool once = false;
@@ -220,16 +234,6 @@ Drawing draw_on(const Credit& credit, const Ask& ask, const Ledger& ledger, Row 
 ledger::Charges charges_on(const Ask& ask, const Ledger& ledger, Row row) {
     const Credit* credit = ask.credit(row);
     return credit ? draw_on(*credit, ask, ledger, row).charges : ledger::Charges();
-}
-
-bool supply_all(const ledger::Charges& charges, const Ledger& ledger) {
-    return !charges.empty() && std::all_of(charges.begin(), charges.end(), [&](const ledger::Charge& charge) {
-        bool all = true;
-        charge.amount.for_each([&](model::ResourceId id, int64_t amount) {
-            all = all && amount <= ledger.remaining(charge.reservation, id);
-        });
-        return all;
-    });
 }
 
 int64_t score_of(const ledger::Charges& charges, const Ask& ask, const Ledger& ledger) {

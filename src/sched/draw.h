@@ -20,7 +20,7 @@ struct Drawing {
 
 // The best drawing there is; if none suffices, the one that lacks least. Aligned and Restricted reservations come first
 // and are drawn from alone. Default ones that have anything left of what the pod asks for are drawn from jointly, but
-// when all of these are reusable only one is used.
+// when all of these are reusable only one is used. Where the credit says what was promised, that is the drawing.
 Drawing draw_on(const Credit& credit, const Ask& ask, const Ledger& ledger, Row row);
 // On a row where the ask may have credit, what it is charged; none elsewhere.
 ledger::Charges charges_on(const Ask& ask, const Ledger& ledger, Row row);
@@ -28,8 +28,6 @@ ledger::Charges charges_on(const Ask& ask, const Ledger& ledger, Row row);
 // What of the request a Restricted reservation must supply and cannot. The others have none.
 std::vector<model::ResourceId> withheld_by(ReservationIndex index, const model::Resources& request,
                                            const Ledger& ledger);
-// Whether the reservations have left all that they are charged with, so that the node has nothing to add.
-bool supply_all(const ledger::Charges& charges, const Ledger& ledger);
 // How much of the request they supply, then how full the nominated one ends up: more is better, and any of it outranks
 // the scorers. 0: nothing.
 int64_t score_of(const ledger::Charges& charges, const Ask& ask, const Ledger& ledger);

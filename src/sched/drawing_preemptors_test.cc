@@ -38,8 +38,8 @@ TEST_F(InsideTest, Default) {
     begin(model::AllocatePolicy::Default);
 }
 
-// Whoever draws is charged with all it asks for, even where less is left: 4 cpu to what has 0.5 beside p. Then p, which
-// must draw, would find nothing there.
+// Whoever draws is charged with all it asks for, even where less is left: 4 cpu to what has 0.5 beside p. For p, which
+// must draw, nothing would be left then; but what it draws was promised to it, and there is room for both.
 class MustDrawTest : public PreemptorsTest {
 protected:
     MustDrawTest() {
@@ -55,27 +55,27 @@ protected:
         terminating("a");
         gone("a");
     }
-    void p_goes_first() {
+    void both_land(int64_t use) {
         ASSERT_TRUE(said("delete a for p"));
-        EXPECT_FALSE(said("bind urgent to n1"));
         for (int i = 0; i < 2; ++i) {
             later(seconds(20));
             settle();
         }
-        const auto first = std::find(said_.begin(), said_.end(), "bind p to n1");
-        EXPECT_NE(std::find(first, said_.end(), "bind urgent to n1"), said_.end()) << "it waits no longer than that";
-        EXPECT_EQ(used("n1"), 6500);
+        EXPECT_TRUE(said("bind urgent to n1"));
+        EXPECT_TRUE(said("bind p to n1"));
+        EXPECT_EQ(used("n1"), use);
     }
 };
 
-TEST_F(MustDrawTest, AnotherOwnerLeavesItSomething) {
+TEST_F(MustDrawTest, AnotherOwnerTakesNothingFromIt) {
     pending("urgent", 4000, 1000);
     settle();
-    p_goes_first();
+    EXPECT_TRUE(said("bind urgent to n1"));
+    both_land(6500);
 }
 
-// It was to draw nothing while c was there.
-TEST_F(MustDrawTest, AnotherThatOthersWentForWaitsInItsPlace) {
+// While c is there it is to draw nothing: it takes all of the node's own.
+TEST_F(MustDrawTest, NorDoesOneThatOthersWentFor) {
     draws("shared", "c", 500, 2000);
     bound("b", 4500, 1, "n1");
     pending("urgent", 4000, 1000);
@@ -86,7 +86,7 @@ TEST_F(MustDrawTest, AnotherThatOthersWentForWaitsInItsPlace) {
     gone("c");
     hungry(2000);
     settle();
-    p_goes_first();
+    both_land(7000);
     EXPECT_FALSE(placed("hungry"));
 }
 
@@ -127,25 +127,26 @@ TEST_F(UrgentTest, AnotherLandsInItsRoomMeanwhile) {
 TEST_F(UrgentTest, SoDoOwnersOfWhatIsReservedThere) {
     reserved_on("n1", reservation("r", 2000, {"q", "large"}));
     b_goes_for_it();
-    pending("large", 2500, 10);
+    pending("large", 3500, 10);
     pending("q", 2000, 1);
     settle();
     EXPECT_TRUE(said("bind q to n1"));
-    EXPECT_FALSE(said("bind large to n1")) << "half a cpu would be of the node's own";
+    EXPECT_FALSE(said("bind large to n1")) << "of the node's own only one cpu will be left";
 }
 
 class BesideTest : public PreemptorsTest {
 protected:
+    void add_port(model::Reservation& to) {
+        auto spec = std::make_shared<model::PodSpec>(*to.spec);
+        port(*spec);
+        to.spec = spec;
+    }
     void reusable(const std::string& name, int64_t cpu_milli, const std::vector<std::string>& owners,
                   model::AllocatePolicy policy, bool with_port = false) {
         model::Reservation made = reservation(name, cpu_milli, owners);
         made.allocate_once = false;
         made.policy = policy;
-        if (with_port) {
-            auto spec = std::make_shared<model::PodSpec>(*made.spec);
-            port(*spec);
-            made.spec = spec;
-        }
+        if (with_port) add_port(made);
         reserved_on("n1", made);
     }
     void pending_with_port(const std::string& name, int64_t cpu_milli, int32_t priority) {
@@ -183,8 +184,36 @@ TEST_F(BesideTest, AnotherOwnerDoesNotTakeItsPort) {
     EXPECT_TRUE(said("bind p to n1"));
 }
 
-// Only with one that is used once are several drawn from.
-TEST_F(BesideTest, AnotherDoesNotUseUpWhatLetsItDrawJointly) {
+// The port that p will have is held by one that q uses up: p has it when that is stored.
+TEST_F(BesideTest, ItWaitsUntilWhatIsUsedUpLetsGo) {
+    node("n1", 8000);
+    reusable("wide", 5000, {"a", "p"}, model::AllocatePolicy::Aligned);
+    model::Reservation ported = reservation("ported", 2000, {"p", "q"});
+    ported.policy = model::AllocatePolicy::Restricted;
+    add_port(ported);
+    reserved_on("n1", ported);
+    draws("wide", "a", 5000, 1);
+    pending_with_port("p", 5000, 10);
+    settle();
+    ASSERT_TRUE(said("delete a for p"));
+    leave({"a"});
+    pending("q", 1000, 1000);
+    hungry(1000, [&](auto& made) { add_port(made); });
+    settle();
+    ASSERT_TRUE(said("bind q to n1"));
+    later_settle();
+    EXPECT_FALSE(said("bind p to n1"));
+    draws("ported", "q", 1000, 1000);
+    model::Reservation used = preemption_holds_.at("ported");
+    used.phase = model::ReservationPhase::Succeeded;
+    reserved(used);
+    later_settle();
+    EXPECT_TRUE(said("bind p to n1"));
+    EXPECT_FALSE(placed("hungry"));
+}
+
+// Only with one that is used once are several drawn from: it was promised both, and has them when q has that one.
+TEST_F(BesideTest, AnotherMayUseUpWhatLetItDrawJointly) {
     node("n1", 6000);
     reusable("big", 3000, {"a", "p"}, model::AllocatePolicy::Default);
     reusable("small", 2000, {"b", "p"}, model::AllocatePolicy::Default);
@@ -197,9 +226,10 @@ TEST_F(BesideTest, AnotherDoesNotUseUpWhatLetsItDrawJointly) {
     leave({"a", "b"});
     pending("q", 1000, 1000);
     settle();
-    EXPECT_FALSE(said("bind q to n1"));
+    EXPECT_TRUE(said("bind q to n1"));
     later_settle();
     EXPECT_TRUE(said("bind p to n1"));
+    EXPECT_EQ(used("n1"), 6000);
 }
 
 // As long as v is there p fits into neither: it will draw from `wide`, though `old` comes first.

@@ -1,20 +1,15 @@
 #include "sched/nominated.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "model/preemption_hold.h"
 #include "sched/credit.h"
-#include "sched/victims.h"
 
 namespace berth::sched {
 namespace {
 
 using PodPtr = std::shared_ptr<const model::Pod>;
-
-void sort_by_uid(std::vector<PodPtr>& pods) {
-    std::sort(pods.begin(), pods.end(), [](const auto& a, const auto& b) { return a->meta.uid < b->meta.uid; });
-}
+using Promised = std::shared_ptr<const ledger::Charges>;
 
 bool is_itself(const model::Pod& pod, const Ask& ask) {
     if (ask.reservation) return model::preemption_hold_owner(*ask.reservation) == pod.meta.uid;
@@ -25,40 +20,58 @@ bool draws_on(const model::Pod& pod, const Ledger& ledger, Row row) {
     return !ledger.at(row).reservations.empty() && ask_on(pod, ledger, row).credit(row) != nullptr;
 }
 
-// The row with those who come before the ask there: what it matched may be taken then. One whose reservations supply
-// all it asks for takes nothing of the node, on which those in their way may still be. But it waits if they drew less
-// after it: it is charged with all it asks for even where less is left (draw.h), so one that must draw may find
-// nothing; or it uses up the one that let them draw jointly.
+// The ask on the row as it is now, bound to what was promised as far as that is there for the pod.
+Ask promised_on(const model::Pod& pod, const Ledger& ledger, Row row, const Promised& promised) {
+    Ask ask = ask_on(pod, ledger, row);
+    const Credit* credit = ask.credit(row);
+    if (!promised || !credit) return ask;
+    const bool there = std::all_of(promised->begin(), promised->end(),
+                                   [&](const ledger::Charge& charge) { return credit->covers(charge.reservation); });
+    if (there) ask.credits[row].promised = promised;
+    return ask;
+}
+
+// The ask on the row as it is now; what it is bound to stays.
+Ask again(const Ask& ask, const Ledger& ledger, Row row) {
+    const Credit* credit = ask.credit(row);
+    return credit ? promised_on(*ask.pod, ledger, row, credit->promised) : ask;
+}
+
+// One that is used up holds what its owner left, a port for instance, until its end is stored.
+bool lets_go_soon(const Ledger& ledger, Row row) {
+    const auto& here = ledger.at(row).reservations;
+    return std::any_of(here.begin(), here.end(), [&](ReservationIndex index) {
+        const auto& entry = ledger.reservation(index);
+        return entry.once && (entry.used_up || !entry.owners.empty());
+    });
+}
+
+// First as the row will be; then, with the same charges, as it is.
 Strikes filter_beside(const Ask& ask, Ledger& ledger, const Profile& profile, Row row, const Yielding& before) {
-    std::optional<Overlay> overlay(std::in_place, ledger, row, before);
-    if (!ask.credit(row)) return filter(ask, ledger, profile, row, row + 1);
-    const Ask beside = ask_on(*ask.pod, ledger, row);
-    const ledger::Charges charges = charges_on(beside, ledger, row);
-    const std::optional<PluginId> but = supply_all(charges, ledger) ? std::optional(kFit) : std::nullopt;
-    Strikes strikes = filter(beside, ledger, profile, row, row + 1, but);
-    if (charges.empty() || !strikes.open(row)) return strikes;
-    const Lack lack = overlay->lack();
-    overlay.reset();
-    if (Overlay(ledger, row, *ask.pod, charges, before).lack().exceeds(lack)) {
-        strikes.strike(row, strikes.refusal(PluginId::Reservation, {std::string(kAwaited)}, true));
+    Ask bound = ask;
+    {
+        const Overlay overlay(ledger, row, before);
+        bound = again(ask, ledger, row);
+        Strikes strikes = filter(bound, ledger, profile, row, row + 1);
+        if (!bound.credit(row) || !strikes.open(row)) return strikes;
+        bound.credits[row].promised = std::make_shared<const ledger::Charges>(charges_on(bound, ledger, row));
     }
-    return strikes;
+    return filter(bound, ledger, profile, row, row + 1);
 }
 
 }  // namespace
 
-void Nominated::put(PodPtr pod, std::string_view node, std::vector<std::string> victims) {
-    Wait wait{std::string(node), 0, {}};
+void Nominated::put(PodPtr pod, std::string_view node, std::vector<std::string> victims, Promised promised) {
+    Wait wait{std::string(node), std::move(victims), std::move(promised)};
     if (const auto known = waits_.find(pod->meta.uid); known != waits_.end() && known->second.node == node) {
-        wait = known->second;
+        if (wait.victims.empty()) wait.victims = known->second.victims;
+        if (!wait.promised) wait.promised = known->second.promised;
     }
-    if (wait.turn == 0) wait.turn = ++turns_;
-    if (!victims.empty()) wait.victims = std::move(victims);
     remove(pod->meta.uid);
     waits_.emplace(pod->meta.uid, std::move(wait));
     auto& here = by_node_[std::string(node)];
     here.push_back(std::move(pod));
-    sort_by_uid(here);
+    std::sort(here.begin(), here.end(), [](const auto& a, const auto& b) { return a->meta.uid < b->meta.uid; });
 }
 
 void Nominated::remove(std::string_view uid) {
@@ -75,41 +88,48 @@ std::vector<std::string> Nominated::victims(std::string_view uid) const {
     return found == waits_.end() ? std::vector<std::string>() : found->second.victims;
 }
 
-std::vector<PodPtr> Nominated::those(const Ask& ask, const Ledger& ledger, Row row, bool yields) const {
-    const auto found = by_node_.find(ledger.name(row));
-    if (found == by_node_.end()) return {};
-    std::vector<PodPtr> out;
-    const auto own = ask.pod ? waits_.find(ask.pod->meta.uid) : waits_.end();
-    const bool waits_too = own != waits_.end() && own->second.node == found->first;
-    const bool draws = waits_too && draws_on(*ask.pod, ledger, row);
-    std::copy_if(found->second.begin(), found->second.end(), std::back_inserter(out), [&](const auto& pod) {
-        if (is_itself(*pod, ask)) return false;
-        if (waits_too && (draws || draws_on(*pod, ledger, row))) {
-            return (waits_.find(pod->meta.uid)->second.turn < own->second.turn) == yields;
-        }
-        const bool first = ask.reservation || pod->spec->priority >= ask.spec->priority || draws_on(*pod, ledger, row);
-        return first == yields;
-    });
-    return out;
+bool Nominated::yields(const Ask& ask, const Ledger& ledger, Row row, const model::Pod& to) const {
+    return ask.reservation || to.spec->priority >= ask.spec->priority || waits_.find(to.meta.uid)->second.promised ||
+           draws_on(to, ledger, row);
 }
 
 Yielding Nominated::before(const Ask& ask, const Ledger& ledger, Row row) const {
-    Yielding out{those(ask, ledger, row, true), {}};
-    if (out.empty() || ledger.at(row).reservations.empty()) return out;
-    for (const PodIndex index : ledger.at(row).pods) {
+    Yielding out;
+    const auto found = by_node_.find(ledger.name(row));
+    if (found == by_node_.end()) return out;
+    for (const auto& pod : found->second) {
+        if (is_itself(*pod, ask) || !yields(ask, ledger, row, *pod)) continue;
+        out.pods.push_back({pod, waits_.find(pod->meta.uid)->second.promised});
+    }
+    if (ledger.at(row).reservations.empty()) return out;
+    const auto own = ask.pod ? waits_.find(ask.pod->meta.uid) : waits_.end();
+    const bool waits_too = own != waits_.end() && own->second.node == found->first;
+    for (const ledger::PodIndex index : ledger.at(row).pods) {
         const auto& held = ledger.pod(index);
-        const bool leaves = std::any_of(out.pods.begin(), out.pods.end(), [&](const PodPtr& pod) {
-            const auto& victims = waits_.find(pod->meta.uid)->second.victims;
-            return (held.terminating && held.priority < pod->spec->priority) ||
+        const bool leaves = std::any_of(out.pods.begin(), out.pods.end(), [&](const Yielding::Place& place) {
+            const auto& victims = waits_.find(place.pod->meta.uid)->second.victims;
+            return (held.terminating && held.priority < place.pod->spec->priority) ||
                    (!victims.empty() && std::find(victims.begin(), victims.end(), held.uid.text()) != victims.end());
         });
-        if (leaves) out.leaving.push_back(index);
+        const bool leaves_for_it = waits_too && held.terminating && held.priority < ask.spec->priority;
+        if (leaves || leaves_for_it) out.leaving.push_back(index);
     }
     return out;
 }
 
 std::vector<PodPtr> Nominated::behind(const Ask& ask, const Ledger& ledger, Row row) const {
-    return those(ask, ledger, row, false);
+    std::vector<PodPtr> out;
+    const auto found = by_node_.find(ledger.name(row));
+    if (found == by_node_.end()) return out;
+    std::copy_if(found->second.begin(), found->second.end(), std::back_inserter(out),
+                 [&](const auto& pod) { return !is_itself(*pod, ask) && !yields(ask, ledger, row, *pod); });
+    return out;
+}
+
+Ask Nominated::as_promised(const Ask& ask, const Ledger& ledger, Row row) const {
+    const auto own = waits_.find(ask.pod->meta.uid);
+    if (own == waits_.end() || !own->second.promised || own->second.node != ledger.name(row)) return ask;
+    return promised_on(*ask.pod, ledger, row, own->second.promised);
 }
 
 std::vector<std::string> Nominated::nodes() const {
@@ -119,44 +139,19 @@ std::vector<std::string> Nominated::nodes() const {
     return out;
 }
 
-bool Lack::exceeds(const Lack& other) const {
-    model::Resources both = other.amounts;
-    both.max(amounts);
-    return refusals > other.refusals || both != other.amounts;
-}
-
-Overlay::Overlay(Ledger& ledger, Row row, const Yielding& pods) : ledger_(ledger) {
-    put(pods, row);
-}
-
-Overlay::Overlay(Ledger& ledger, Row row, const model::Pod& first, const ledger::Charges& charges, const Yielding& then)
-    : ledger_(ledger) {
-    put(first, row, charges);
-    put(then, row);
-}
-
 // One that is placed already counts as it is.
-void Overlay::put(const model::Pod& pod, Row row, const ledger::Charges& charges) {
-    if (ledger_.find_pod(pod.meta.uid) != ledger::kNone) return;
-    ledger_.assume(pod, row, charges);
-    uids_.push_back(pod.meta.uid);
-}
-
-void Overlay::put(const Yielding& pods, Row row) {
-    Lifted gone(ledger_);
-    for (const PodIndex index : pods.leaving) gone.lift(index);
-    for (const auto& pod : pods.pods) {
-        const Ask ask = ask_on(*pod, ledger_, row);
-        const Credit* credit = ask.credit(row);
-        const Drawing drawing = credit ? draw_on(*credit, ask, ledger_, row) : Drawing();
-        lack_.amounts.add(drawing.lacking);
-        lack_.refusals += drawing.withheld.size() + (ask.wishes.affinity && drawing.charges.empty());
-        put(*pod, row, drawing.charges);
+Overlay::Overlay(Ledger& ledger, Row row, const Yielding& those) : ledger_(ledger), gone_(those.leaving) {
+    for (const auto index : gone_) ledger_.lift(index);
+    for (const auto& [pod, promised] : those.pods) {
+        if (ledger_.find_pod(pod->meta.uid) != ledger::kNone) continue;
+        ledger_.assume(*pod, row, charges_on(promised_on(*pod, ledger_, row, promised), ledger_, row));
+        placed_.push_back(pod->meta.uid);
     }
 }
 
 Overlay::~Overlay() {
-    for (const auto& uid : uids_) ledger_.remove_pod(uid);
+    for (const auto& uid : placed_) ledger_.remove_pod(uid);
+    for (auto index = gone_.rbegin(); index != gone_.rend(); ++index) ledger_.settle(*index);
 }
 
 Strikes filter(const Ask& ask, Ledger& ledger, const Profile& profile, const Nominated& nominated, Row begin, Row end) {
@@ -173,9 +168,21 @@ Strikes filter(const Ask& ask, Ledger& ledger, const Profile& profile, const Nom
     return strikes;
 }
 
-bool waits_its_turn(const Strikes& strikes, Row row) {
-    const Refusal* refusal = strikes.why(row);
-    return refusal && refusal->reasons.front() == kAwaited;
+ledger::Charges charges_beside(const Ask& ask, Ledger& ledger, const Nominated& nominated, Row row) {
+    if (nominated.empty() || !ask.credit(row)) return charges_on(ask, ledger, row);
+    const Overlay overlay(ledger, row, nominated.before(ask, ledger, row));
+    return charges_on(again(ask, ledger, row), ledger, row);
+}
+
+bool keeps_its_place(const Ask& ask, Ledger& ledger, const Profile& profile, const Nominated& nominated, Row row) {
+    const Ask promised = nominated.as_promised(ask, ledger, row);
+    if (!promised.credit(row) || !promised.credit(row)->promised) return false;
+    if (lets_go_soon(ledger, row)) return true;
+    const Overlay overlay(ledger, row, nominated.before(ask, ledger, row));
+    const auto open_to = [&](const Ask& there) {
+        return filter(again(there, ledger, row), ledger, profile, row, row + 1).open(row);
+    };
+    return open_to(promised) || open_to(ask);
 }
 
 bool yields(const Ask& ask, Ledger& ledger, const Profile& profile, const Nominated& nominated) {
@@ -185,9 +192,7 @@ bool yields(const Ask& ask, Ledger& ledger, const Profile& profile, const Nomina
         if (row == ledger::kNoRow) continue;
         const auto pods = nominated.before(ask, ledger, row);
         if (pods.empty() || !filter(ask, ledger, profile, row, row + 1).open(row)) continue;
-        if (ask.credit(row)) return true;
-        const Overlay overlay(ledger, row, pods);
-        if (!filter(ask, ledger, profile, row, row + 1).open(row)) return true;
+        if (ask.credit(row) || !filter_beside(ask, ledger, profile, row, pods).open(row)) return true;
     }
     return false;
 }

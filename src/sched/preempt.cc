@@ -82,14 +82,14 @@ bool waits_for_victims(const Ask& ask, const Ledger& ledger, const Strikes& stri
     });
 }
 
-std::optional<std::string> not_eligible(const Ask& ask, const Ledger& ledger, const Strikes& strikes) {
+std::optional<std::string> not_eligible(const Ask& ask, Ledger& ledger, const Profile& profile, const Strikes& strikes,
+                                        const Nominated& nominated) {
     if (!ask.pod || ledger.node_count() == 0) return "";
     if (ask.spec->never_preempts) return in_their_words("not eligible due to preemptionPolicy=Never.");
-    if (waits_for_victims(ask, ledger, strikes)) {
+    const Row waited_for = ledger.row_of(ask.pod->nominated_node);
+    if (waits_for_victims(ask, ledger, strikes) ||
+        (waited_for != ledger::kNoRow && keeps_its_place(ask, ledger, profile, nominated, waited_for))) {
         return in_their_words("not eligible due to a terminating pod on the nominated node.");
-    }
-    if (const Row row = ledger.row_of(ask.pod->nominated_node); row != ledger::kNoRow && waits_its_turn(strikes, row)) {
-        return in_their_words("not eligible due to a pod that was nominated to the same node before.");
     }
     return std::nullopt;
 }
@@ -138,7 +138,8 @@ std::optional<Victims> known(Row) {
 
 Preemption preempt_by_filters(const Ask& ask, Ledger& ledger, const Profile& profile, const Strikes& strikes,
                               const Nominated& nominated) {
-    if (auto why = not_eligible(ask, ledger, strikes)) return {std::nullopt, 0, *std::move(why), false};
+    if (auto why = not_eligible(ask, ledger, profile, strikes, nominated))
+        return {std::nullopt, 0, *std::move(why), false};
     Tally tally(ledger);
     for (const Row row : rows_that_may_open(strikes)) {
         tally.take(victims_by_filters(ask, ledger, profile, nominated, row));
@@ -150,7 +151,8 @@ Preemption preempt(const Ask& ask, Ledger& ledger, const Profile& profile, const
                    const Nominated& nominated, CostMemory& memory) {
     if (!ask.pod || !only_frees(*ask.spec) || !counts_everything(profile))
         return preempt_by_filters(ask, ledger, profile, strikes, nominated);
-    if (auto why = not_eligible(ask, ledger, strikes)) return {std::nullopt, 0, *std::move(why), false};
+    if (auto why = not_eligible(ask, ledger, profile, strikes, nominated))
+        return {std::nullopt, 0, *std::move(why), false};
     const std::vector<Row> rows = rows_that_may_open(strikes);
     Tally tally(ledger);
     if (rows.empty()) return std::move(tally).finish(known);

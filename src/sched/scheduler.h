@@ -167,6 +167,7 @@ private:
     std::vector<Plan> make_room(const Ask& ask, const Strikes& strikes, base::Instant now, RefusePod& refusal);
     std::vector<Plan> take_room(const Ask& ask, const std::string& node, std::vector<EvictPod> evictions,
                                 base::Instant now);
+    std::shared_ptr<const ledger::Charges> promise(const Ask& ask, Row row, const std::vector<EvictPod>& evictions);
     std::vector<EvictPod> evictions_for(const Ask& ask, const Victims& victims) const;
     std::vector<Plan> evict(std::vector<EvictPod> evictions);
     // PreemptionHolds: see scheduler_rooms.cc

@@ -162,7 +162,7 @@ std::vector<Plan> Scheduler::take_room(const Ask& ask, const std::string& node, 
     const auto kept = std::make_shared<const model::Pod>(pod);
     std::vector<std::string> victims;
     for (const auto& victim : evictions) victims.push_back(victim.uid);
-    nominated_.put(kept, node, std::move(victims));
+    nominated_.put(kept, node, std::move(victims), promise(ask, row, evictions));
     if (may_hold_room(ask, row)) {
         preemption_holds_.ask(pod.meta.uid, std::move(evictions), now);
         plans.emplace_back(HoldRoom{pod.meta.uid, pod.meta.ns, pod.meta.name, node, kept});
@@ -170,6 +170,19 @@ std::vector<Plan> Scheduler::take_room(const Ask& ask, const std::string& node, 
     }
     for (auto& plan : evict(std::move(evictions))) plans.push_back(std::move(plan));
     return plans;
+}
+
+// What the pod draws on the row when these have gone; nullptr: nothing there is for it to draw from.
+std::shared_ptr<const ledger::Charges> Scheduler::promise(const Ask& ask, Row row,
+                                                          const std::vector<EvictPod>& evictions) {
+    if (!ask.credit(row)) return nullptr;
+    Lifted gone(ledger_);
+    for (const auto& victim : evictions) {
+        const PodIndex index = ledger_.find_pod(victim.uid);
+        if (index != ledger::kNone && ledger_.pod(index).row == row) gone.lift(index);
+    }
+    return std::make_shared<const ledger::Charges>(
+        charges_beside(ask_on(*ask.pod, ledger_, row), ledger_, nominated_, row));
 }
 
 std::vector<EvictPod> Scheduler::evictions_for(const Ask& ask, const Victims& victims) const {

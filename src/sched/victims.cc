@@ -99,9 +99,8 @@ ByBudget split_by_budget(const Ledger& ledger, const std::vector<PodIndex>& pods
     return out;
 }
 
-namespace {
-
-RowAnswer fewest_to_go(const Ask& ask, Ledger& ledger, const Profile& profile, const Nominated& nominated, Row row) {
+RowAnswer victims_by_filters(const Ask& ask, Ledger& ledger, const Profile& profile, const Nominated& nominated,
+                             Row row) {
     const std::vector<PodIndex> pods = evictable(ask, ledger, row);
     if (pods.empty()) return {std::nullopt, {std::string(kNoVictims)}};
     // What a reservation has left for its owners changes with who is charged to it.
@@ -122,28 +121,6 @@ RowAnswer fewest_to_go(const Ask& ask, Ledger& ledger, const Profile& profile, c
     });
     if (victims.pods.empty()) return {};
     return {std::move(victims), {}};
-}
-
-// Those before the ask may be bound before its victims have gone, and draw as they would now.
-bool fits_after_others(const Ask& ask, Ledger& ledger, const Profile& profile, const Nominated& nominated,
-                       const Victims& victims) {
-    const Row row = victims.row;
-    if (!ask.credit(row)) return true;
-    const Yielding before = nominated.before(ask, ledger, row);
-    if (before.empty()) return true;
-    const Overlay overlay(ledger, row, before);
-    Lifted gone(ledger);
-    for (const PodIndex pod : victims.pods) gone.lift(pod);
-    return filter(ask_on(*ask.pod, ledger, row), ledger, profile, row, row + 1).open(row);
-}
-
-}  // namespace
-
-RowAnswer victims_by_filters(const Ask& ask, Ledger& ledger, const Profile& profile, const Nominated& nominated,
-                             Row row) {
-    RowAnswer answer = fewest_to_go(ask, ledger, profile, nominated, row);
-    if (!answer.victims || fits_after_others(ask, ledger, profile, nominated, *answer.victims)) return answer;
-    return {std::nullopt, {std::string(kAwaited)}};
 }
 
 VictimsBySums::VictimsBySums(const Ask& ask, const Ledger& ledger) : ask_(ask), ledger_(ledger) {

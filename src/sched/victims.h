@@ -56,8 +56,7 @@ struct ByBudget {
 ByBudget split_by_budget(const Ledger& ledger, const std::vector<PodIndex>& pods);
 
 // The definition: everybody evictable goes; then one after the other returns if the ask still fits, first those whose
-// budget is violated, then the others, in the order of importance. Nobody goes if the ask would not fit in the end
-// beside nominated pods that draw before it.
+// budget is violated, then the others, in the order of importance.
 RowAnswer victims_by_filters(const Ask& ask, Ledger& ledger, const Profile& profile, const Nominated& nominated,
                              Row row);
 
