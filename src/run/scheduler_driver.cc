@@ -141,8 +141,8 @@ void SchedulerDriver::carry_out(std::vector<sched::Plan> plans) {
         if (const auto* bind = std::get_if<sched::BindPod>(&sent.plan)) {
             const model::Pod* pod = scheduler_.pending_pod(bind->uid);
             if (pod != nullptr) sent.profile = pod->spec->scheduler_name;
-            sent.attempts = scheduler_.attempts(bind->uid);
-            sent.ready = scheduler_.ready_since(bind->uid).value_or(now_.now);
+            sent.attempts = scheduler_.queue().attempts(bind->uid);
+            sent.ready = scheduler_.queue().ready_since(bind->uid).value_or(now_.now);
         }
         send(std::move(sent));
     }

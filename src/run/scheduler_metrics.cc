@@ -77,7 +77,7 @@ void SchedulerMetrics::failed(const std::string& profile, base::Duration took) {
 }
 
 void SchedulerMetrics::round(const sched::Scheduler& scheduler, base::Duration took) {
-    const auto sizes = scheduler.queue_sizes();
+    const auto sizes = scheduler.queue().sizes();
     active_.set(static_cast<double>(sizes.active));
     backoff_.set(static_cast<double>(sizes.backoff));
     unschedulable_.set(static_cast<double>(sizes.unschedulable));

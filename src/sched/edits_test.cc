@@ -19,10 +19,10 @@ protected:
         told();
     }
     bool tried() {
-        const int before = scheduler_.attempts("r");
+        const int before = scheduler_.queue().attempts("r");
         step();
         told();
-        return scheduler_.attempts("r") != before;
+        return scheduler_.queue().attempts("r") != before;
     }
 };
 

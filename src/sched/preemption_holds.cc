@@ -3,30 +3,6 @@
 #include <algorithm>
 
 namespace berth::sched {
-namespace {
-
-// A room that was made shows in the feed long before; one that never shows was deleted at once by somebody.
-constexpr base::Duration kShowsWithin = std::chrono::seconds(30);
-
-}  // namespace
-
-bool PreemptionHolds::asked(std::string_view pod, base::Instant now) const {
-    const auto found = asked_.find(pod);
-    return found != asked_.end() && now < found->second.at + kShowsWithin;
-}
-
-std::vector<EvictPod> PreemptionHolds::victims(std::string_view pod) const {
-    const auto found = asked_.find(pod);
-    return found == asked_.end() ? std::vector<EvictPod>() : found->second.evictions;
-}
-
-std::vector<EvictPod> PreemptionHolds::take(std::string_view pod) {
-    const auto found = asked_.find(pod);
-    if (found == asked_.end()) return {};
-    std::vector<EvictPod> evictions = std::move(found->second.evictions);
-    asked_.erase(found);
-    return evictions;
-}
 
 void PreemptionHolds::see(const std::string& pod, const std::string& reservation) {
     by_pod_[pod] = reservation;
@@ -34,15 +10,17 @@ void PreemptionHolds::see(const std::string& pod, const std::string& reservation
     due_[reservation] = base::Instant{INT64_MIN};
 }
 
-void PreemptionHolds::gone(std::string_view reservation) {
+std::string PreemptionHolds::gone(std::string_view reservation) {
+    std::string held_for;
     const auto found = pod_of_.find(reservation);
-    if (found == pod_of_.end()) return;
+    if (found == pod_of_.end()) return held_for;
     if (const auto pod = by_pod_.find(found->second); pod != by_pod_.end() && pod->second == reservation) {
+        held_for = pod->first;
         by_pod_.erase(pod);
-        asked_.erase(found->second);
     }
     pod_of_.erase(found);
     if (const auto due = due_.find(reservation); due != due_.end()) due_.erase(due);
+    return held_for;
 }
 
 const std::string* PreemptionHolds::of(std::string_view pod) const {
@@ -51,7 +29,6 @@ const std::string* PreemptionHolds::of(std::string_view pod) const {
 }
 
 void PreemptionHolds::pod_moved(std::string_view pod) {
-    if (const auto found = asked_.find(pod); found != asked_.end()) asked_.erase(found);
     if (const auto* reservation = of(pod)) due_[*reservation] = base::Instant{INT64_MIN};
 }
 

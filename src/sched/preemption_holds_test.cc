@@ -60,7 +60,7 @@ TEST_F(RoomsTest, ThePodComesAsSoonAsItsRoomIsAvailable) {
     gone("a");
     step();
     told();
-    EXPECT_EQ(scheduler_.queue_sizes().active, 0u);
+    EXPECT_EQ(scheduler_.queue().sizes().active, 0u);
     available("room");
     step();
     EXPECT_EQ(told(), Lines{"bind p to n1"});

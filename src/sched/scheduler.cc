@@ -1,7 +1,5 @@
 #include "sched/scheduler.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -12,7 +10,6 @@
 namespace berth::sched {
 namespace {
 
-constexpr base::Duration kReadAgain = std::chrono::seconds(1);
 // About 2 ms: then what was decided is carried out, and what happened meanwhile is heard.
 constexpr uint64_t kMostLooks = 200'000;
 
@@ -57,6 +54,11 @@ void Scheduler::remove_node(std::string_view name, base::Instant now) {
     queue_.notify(Change::PodRemoved, now);
 }
 
+Attempt* Scheduler::find(std::string_view pod) {
+    const auto found = attempts_.find(pod);
+    return found == attempts_.end() ? nullptr : &found->second;
+}
+
 void Scheduler::put(model::Pod pod, base::Instant now) {
     const std::string uid = pod.meta.uid;
     if (pod.terminal()) {
@@ -66,29 +68,31 @@ void Scheduler::put(model::Pod pod, base::Instant now) {
     if (!pod.node.empty()) return put_bound(std::move(pod), now);
     if (pod.meta.deleted) return remove_pod(uid, now);
     if (!profiles_.contains(pod.spec->scheduler_name)) return;
-    const auto [found, fresh] = pods_.try_emplace(uid);
-    PendingPod& pending = found->second;
-    const bool changed = fresh || *pending.pod.spec != *pod.spec || pending.pod.gates != pod.gates ||
-                         pending.pod.meta.annotations != pod.meta.annotations ||
-                         pending.pod.meta.owners != pod.meta.owners;
-    const std::string nominated_before = std::exchange(pending.pod, std::move(pod)).nominated_node;
+    const auto [found, fresh] = attempts_.try_emplace(uid, sources_);
+    Attempt& attempt = found->second;
+    const bool changed = fresh || *attempt.pod.spec != *pod.spec || attempt.pod.gates != pod.gates ||
+                         attempt.pod.meta.annotations != pod.meta.annotations ||
+                         attempt.pod.meta.owners != pod.meta.owners;
+    const std::string nominated_before = std::exchange(attempt.pod, std::move(pod)).nominated_node;
     const bool assumed = ledger_.find_pod(uid) != ledger::kNone;
-    if (!assumed) follow_nomination(pending, nominated_before, now);
+    if (!assumed) follow_nomination(attempt, nominated_before, now);
     if (!changed || assumed) return;
-    const model::PodSpec& spec = *pending.pod.spec;
+    const model::PodSpec& spec = *attempt.pod.spec;
     const uint64_t expected = options_.counts_costs ? looks_expected(spec, ledger_) : 0;
-    queue_.add({uid, spec.priority, pending.pod.meta.created, expected}, !pending.pod.gates.empty(), now);
+    queue_.add({uid, spec.priority, attempt.pod.meta.created, expected}, !attempt.pod.gates.empty(), now);
+}
+
+void Scheduler::queue_again(const model::Pod& pod, base::Instant now) {
+    queue_.add({pod.meta.uid, pod.spec->priority, pod.meta.created}, !pod.gates.empty(), now);
 }
 
 void Scheduler::put_bound(model::Pod pod, base::Instant now) {
     const std::string& uid = pod.meta.uid;
-    queue_.remove(uid);
-    pods_.erase(uid);
-    give_back_volumes(uid);
-    claiming_.erase(uid);
-    stop_asking(uid);
-    nominated_.remove(uid);
-    evictions_.forget(uid);
+    if (const auto attempt = attempts_.find(uid); attempt != attempts_.end()) {
+        queue_.remove(uid);
+        attempt->second.landed();
+        attempts_.erase(attempt);
+    }
     preemption_holds_.pod_moved(uid);
     if (pod.meta.deleted) evictions_.seen(uid);
     // It may leave another node, or room on its own, to others.
@@ -101,46 +105,36 @@ void Scheduler::put_bound(model::Pod pod, base::Instant now) {
     }
     ledger_.put(pod);
     queue_.notify(Change::PodBound, now);
+    tell_freed(now);
     if (!changed) return;
     queue_.notify(Change::PodRemoved, now);
     queue_.notify(Change::PodLabels, now);
 }
 
 // A nomination of ours stands until it is written; an object that says something new is believed.
-void Scheduler::follow_nomination(const PendingPod& pending, const std::string& before, base::Instant now) {
-    const model::Pod& pod = pending.pod;
+void Scheduler::follow_nomination(Attempt& attempt, const std::string& before, base::Instant now) {
+    const model::Pod& pod = attempt.pod;
     if (pod.nominated_node == before) return;
-    if (pod.nominated_node.empty()) return end_nomination(pod.meta.uid, now);
-    if (room_stands(pod.meta.uid)) return;
-    nominated_.put(std::make_shared<const model::Pod>(pod), pod.nominated_node);
+    if (pod.nominated_node.empty()) return end_nomination(attempt, now);
+    if (!room_stands(pod.meta.uid)) attempt.nominate(pod.nominated_node);
 }
 
-// Answers that still come are about nobody.
-void Scheduler::stop_asking(std::string_view uid) {
-    consultations_.erase(std::string(uid));
-    victims_asked_.erase(std::string(uid));
+void Scheduler::end_nomination(Attempt& attempt, base::Instant now) {
+    if (attempt.end_nomination()) queue_.notify(Change::PodRemoved, now);
 }
 
-// Others need not yield to it any longer.
-void Scheduler::end_nomination(std::string_view uid, base::Instant now) {
-    if (!nominated_.contains(uid)) return;
-    nominated_.remove(uid);
-    queue_.notify(Change::PodRemoved, now);
+// What attempts gave back, others may have.
+void Scheduler::tell_freed(base::Instant now) {
+    if (std::exchange(sources_.freed, false)) queue_.notify(Change::PodRemoved, now);
 }
 
 void Scheduler::remove_pod(std::string_view uid, base::Instant now) {
     queue_.remove(uid);
-    end_nomination(uid, now);
-    evictions_.forget(uid);
     evictions_.seen(uid);
     preemption_holds_.pod_moved(uid);
-    give_back_volumes(uid);
-    give_back_claims(uid);
-    stop_asking(uid);
-    const bool held = ledger_.find_pod(uid) != ledger::kNone;
-    ledger_.remove_pod(uid);
-    pods_.erase(uid);
-    if (held) queue_.notify(Change::PodRemoved, now);
+    if (const auto attempt = attempts_.find(uid); attempt != attempts_.end()) attempts_.erase(attempt);
+    sources_.take_back(uid);  // it was bound
+    tell_freed(now);
 }
 
 void Scheduler::put(std::shared_ptr<const model::Reservation> reservation, base::Instant now) {
@@ -154,7 +148,7 @@ void Scheduler::put(std::shared_ptr<const model::Reservation> reservation, base:
     const bool opens = (!was_open || edited) && reservation->phase == model::ReservationPhase::Available;
     ledger_.put(reservation);
     settle_claims_ = true;
-    if (model::is_claimed(*reservation)) claims_.insert(uid);
+    if (model::is_claimed(*reservation)) sources_.claims.insert(uid);
     if (reservation->phase == model::ReservationPhase::Waiting) {
         Opening& opening = waiting_[uid];
         opening.under_way = opening.under_way && opening.tried == reservation->meta.revision;
@@ -227,13 +221,13 @@ void Scheduler::remove_reservation(std::string_view uid, base::Instant now) {
     ledger_.remove_reservation(uid);
     settle_claims_ = true;
     waiting_.erase(std::string(uid));
-    preemption_holds_.gone(uid);
+    if (Attempt* attempt = find(preemption_holds_.gone(uid))) attempt->take_evictions();
     queue_.notify(Change::Reservation, now);
 }
 
 const model::Pod* Scheduler::pending_pod(std::string_view uid) const {
-    const auto found = pods_.find(uid);
-    return found == pods_.end() ? nullptr : &found->second.pod;
+    const auto found = attempts_.find(uid);
+    return found == attempts_.end() ? nullptr : &found->second.pod;
 }
 
 // ---- decisions
@@ -275,135 +269,16 @@ std::optional<base::Instant> Scheduler::next_wake() const {
         if (other && (!next || *other < *next)) next = other;
     };
     sooner(preemption_holds_.next_wake());
-    sooner(volume_binds_.next_wake());
+    sooner(next_volume_wake());
     for (const auto& [at, read] : reads_) sooner(at);
-    if (!claims_.empty() || (settle_claims_ && !claiming_.empty())) sooner(base::Instant{INT64_MIN});
+    if (!sources_.claims.empty() || (settle_claims_ && !claiming_.empty())) sooner(base::Instant{INT64_MIN});
     if (next) sooner(ledger_.next_end());  // who waits may wait for that
     return next;
 }
 
 void Scheduler::notify(Change change, base::Instant now) {
-    if (change == Change::Volume) volume_binds_.look();
+    settle_volumes_ = settle_volumes_ || change == Change::Volume;
     queue_.notify(change, now);
-}
-
-// Gives back what was assumed, and tries again after backoff.
-void Scheduler::forget(std::string_view uid, base::Instant now) {
-    give_back_volumes(uid);
-    give_back_claims(uid);
-    const auto index = ledger_.find_pod(uid);
-    if (index != ledger::kNone && ledger_.pod(index).assumed) {
-        ledger_.remove_pod(uid);
-        queue_.notify(Change::PodRemoved, now);
-    }
-    const auto reservation = ledger_.find_reservation(uid);
-    if (reservation != ledger::kNone && ledger_.reservation(reservation).assumed) {
-        ledger_.unassume_reservation(reservation);
-        settle_claims_ = true;
-        queue_.notify(Change::Reservation, now);
-    }
-    const auto pending = pods_.find(uid);
-    if (pending != pods_.end()) follow_nomination(pending->second, "", now);
-    queue_.failed(uid, now);
-}
-
-// Soon again, unless it is being bound.
-void Scheduler::retry(std::string_view uid, base::Instant now) {
-    if (ledger_.find_pod(uid) == ledger::kNone) queue_.failed(uid, now);
-}
-
-// The feed tells when the victim is going. If it cannot be told to go, the pod it should have gone for looks again.
-std::vector<Plan> Scheduler::on_evicted(const EvictPod& evict, Outcome outcome, base::Instant now) {
-    if (evict.step == EvictPod::Step::Mark) {
-        EvictPod next = evict;
-        next.step = EvictPod::Step::Delete;
-        return {std::move(next)};
-    }
-    if (outcome == Outcome::Done) return {};
-    evictions_.seen(evict.uid);
-    retry(evict.by, now);
-    return {};
-}
-
-// Done: put() or a removal has brought what is stored. Still pending there: the write did not happen, and why is said.
-std::vector<Plan> Scheduler::read_back(const ReadBack& read, Outcome outcome, base::Instant now) {
-    if (outcome != Outcome::Done) {
-        reads_.emplace_back(now + kReadAgain, read);
-        return {};
-    }
-    std::vector<Plan> plans;
-    if (const auto pod = pods_.find(read.uid); pod != pods_.end()) {
-        forget(read.uid, now);
-        if (!read.why.empty()) tell(pod->second, read.why, "SchedulerError", {}, plans);
-        return plans;
-    }
-    if (reservations_.contains(read.uid)) {
-        forget(read.uid, now);
-        return plans;
-    }
-    if (const auto waiting = waiting_.find(read.uid); waiting != waiting_.end()) waiting->second = {};
-    looked_at_ = 0;
-    return read.what == ReadBack::What::Reservation ? placed_room(read.uid) : std::vector<Plan>();
-}
-
-std::vector<Plan> Scheduler::on_written(const WriteReservation& write, Outcome outcome, base::Instant now) {
-    if (outcome == Outcome::Done) return write.placed ? placed_room(write.uid) : std::vector<Plan>();
-    if (write.placed && outcome == Outcome::Unknown) {
-        return {ReadBack{ReadBack::What::Reservation, write.uid, "", write.name}};
-    }
-    // Why it waits has not been told.
-    if (const auto pending = reservations_.find(write.uid); pending != reservations_.end())
-        pending->second.told.clear();
-    const auto index = ledger_.find_reservation(write.uid);
-    if (write.placed) {
-        forget(write.uid, now);
-    } else if (index != ledger::kNone && !ledger_.reservation(index).holds_room()) {  // else it has been placed since
-        queue_.failed(write.uid, now);
-    }
-    return {};
-}
-
-// A refused one brought something newer, which the feed tells.
-std::vector<Plan> Scheduler::opened(const OpenReservation& open, Outcome outcome) {
-    if (outcome == Outcome::Unknown) return {ReadBack{ReadBack::What::Reservation, open.uid, "", open.name}};
-    if (outcome == Outcome::Done) return {};
-    if (const auto waiting = waiting_.find(open.uid); waiting != waiting_.end()) waiting->second.under_way = false;
-    looked_at_ = 0;
-    return {};
-}
-
-// A write to the pod's status was answered.
-void Scheduler::was_told(std::string_view uid, bool done, base::Instant now) {
-    const auto found = pods_.find(uid);
-    if (found == pods_.end()) return;
-    PendingPod& pending = found->second;
-    if (!done) pending.told.clear();
-    if (pending.telling > 0) --pending.telling;
-    if (pending.telling > 0 || !std::exchange(pending.turned, false)) return;
-    queue_.add({pending.pod.meta.uid, pending.pod.spec->priority, pending.pod.meta.created}, !pending.pod.gates.empty(),
-               now);
-}
-
-// A refused bind, too, gives nothing back before the pod is read: it may be refused because the pod is bound.
-std::vector<Plan> Scheduler::outcome(const Plan& plan, Outcome outcome, base::Instant now, std::string_view why) {
-    if (const auto* bind = std::get_if<BindPod>(&plan); bind && outcome != Outcome::Done) {
-        std::string message = why.empty() ? "" : fmt::format("binding to node {} failed: {}", bind->node, why);
-        return {ReadBack{ReadBack::What::Pod, bind->uid, bind->ns, bind->name, std::move(message)}};
-    }
-    if (const auto* read = std::get_if<ReadBack>(&plan)) return read_back(*read, outcome, now);
-    if (const auto* evict = std::get_if<EvictPod>(&plan)) return on_evicted(*evict, outcome, now);
-    if (const auto* keep = std::get_if<KeepVolume>(&plan)) volume_written(keep->pod, keep->serial, outcome, now);
-    if (const auto* select = std::get_if<SelectNode>(&plan)) volume_written(select->pod, select->serial, outcome, now);
-    if (const auto* hold = std::get_if<HoldRoom>(&plan)) return asked(*hold, outcome, now);
-    if (const auto* drop = std::get_if<DropRoom>(&plan); drop && outcome == Outcome::Unknown) {
-        preemption_holds_.look_again(drop->uid, now + std::chrono::seconds(1));
-    }
-    if (const auto* refuse = std::get_if<RefusePod>(&plan)) was_told(refuse->uid, outcome == Outcome::Done, now);
-    if (const auto* clear = std::get_if<ClearNomination>(&plan)) was_told(clear->uid, true, now);
-    if (const auto* open = std::get_if<OpenReservation>(&plan)) return opened(*open, outcome);
-    if (const auto* claim = std::get_if<ClaimReservation>(&plan)) return claimed(*claim, outcome, now);
-    if (const auto* write = std::get_if<WriteReservation>(&plan)) return on_written(*write, outcome, now);
-    return {};
 }
 
 }  // namespace berth::sched

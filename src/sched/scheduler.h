@@ -10,14 +10,11 @@
 #include "base/clock.h"
 #include "base/string_map.h"
 #include "ledger/ledger.h"
+#include "sched/attempt.h"
 #include "sched/costs.h"
 #include "sched/cycle.h"
-#include "sched/evictions.h"
-#include "sched/extender.h"
-#include "sched/plan.h"
 #include "sched/preemption_holds.h"
 #include "sched/queue.h"
-#include "sched/volume_binds.h"
 
 namespace berth::ledger {
 class Object;
@@ -91,49 +88,15 @@ public:
     // For the kinds that only the ledger cares about (volumes, namespaces, budgets...).
     ledger::Ledger& ledger() { return ledger_; }
     void notify(Change change, base::Instant now);
-    Queue::Sizes queue_sizes() const { return queue_.sizes(); }
+    const Queue& queue() const { return queue_; }
     const SchedulerCounts& counts() const { return counts_; }
-    // How often a pending pod was tried.
-    int attempts(std::string_view uid) const { return queue_.attempts(uid); }
-    std::optional<base::Instant> ready_since(std::string_view uid) const { return queue_.ready_since(uid); }
     const model::Pod* pending_pod(std::string_view uid) const;
     const Nominated& nominated() const { return nominated_; }
 
 private:
-    struct PendingPod {
-        model::Pod pod;
-        std::string told;      // the refusal that was last written
-        uint32_t telling = 0;  // writes to its status that are under way: until they are answered nothing is decided
-        bool turned = false;   // its turn came meanwhile
-    };
     struct PendingReservation {
         std::shared_ptr<const model::Reservation> object;
         std::string told;
-    };
-
-    // What the extenders that were asked about a pod have said so far.
-    struct Consultation {
-        uint64_t serial = 0;
-        std::vector<std::string> nodes;  // that all so far let pass, by name
-        std::map<std::string, ExtenderRefusal> refused;
-        std::map<std::string, int64_t> scores;
-        size_t filtered = 0;  // extenders up to here were asked to filter
-        bool prioritized = false;
-        size_t unanswered = 0;
-    };
-    struct VictimsAsked {
-        uint64_t serial = 0;
-        size_t next = 0;  // extender
-        std::string node;
-        int64_t violations = 0;
-        std::vector<EvictPod> evictions;
-    };
-
-    // A bind that waits: until what the pod draws from is stored, then for claims.
-    struct Claiming {
-        BindPod bind;
-        size_t unanswered = 0;
-        uint64_t serial = 0;  // 0: nothing is claimed yet
     };
 
     // Whether a waiting reservation is being said to have its room.
@@ -143,39 +106,42 @@ private:
     };
 
     void put_bound(model::Pod pod, base::Instant now);
-    void follow_nomination(const PendingPod& pending, const std::string& before, base::Instant now);
-    void stop_asking(std::string_view uid);
-    void end_nomination(std::string_view uid, base::Instant now);
+    Attempt* find(std::string_view pod);
+    void follow_nomination(Attempt& attempt, const std::string& before, base::Instant now);
+    void end_nomination(Attempt& attempt, base::Instant now);
+    void tell_freed(base::Instant now);
     void hurry_owners();
     // Ends: a reservation whose time is over takes no place, and nobody is bound to it.
     void pass_time(base::Instant now, base::Time wall);
     bool draws_from_ended(std::string_view pod) const;
+    void queue_again(const model::Pod& pod, base::Instant now);
     // Decisions: see scheduler_decide.cc
     void decide_one(const std::string& key, base::Instant now, base::Time wall, std::vector<Plan>& plans);
-    void decide_for(PendingPod& pending, base::Instant now, std::vector<Plan>& plans);
+    void decide_for(Attempt& attempt, base::Instant now, std::vector<Plan>& plans);
     void decide_for(PendingReservation& pending, base::Instant now, base::Time wall, std::vector<Plan>& plans);
     const std::string& profile_of(const model::Reservation& object) const;
     Decision decide(const model::Reservation& object);
     Row choose_fast(const model::Pod& pod, const Profile& profile);
-    void bind(const Ask& ask, Row row, const ledger::Charges& charges, const model::Labels& annotations,
-              base::Instant now, std::vector<Plan>& plans);
-    void fail(PendingPod& pending, std::string message, base::Instant now, std::vector<Plan>& plans);
-    static void tell(PendingPod& pending, std::string message, std::string reason, std::optional<std::string> nominated,
+    void bind(Attempt& attempt, const Ask& ask, Row row, const ledger::Charges& charges,
+              const model::Labels& annotations, base::Instant now, std::vector<Plan>& plans);
+    void fail(Attempt& attempt, std::string message, base::Instant now, std::vector<Plan>& plans);
+    static void tell(Attempt& attempt, std::string message, std::string reason, std::optional<std::string> nominated,
                      std::vector<Plan>& plans);
-    void refuse(PendingPod& pending, const Ask& ask, const Strikes& strikes, base::Instant now,
-                std::vector<Plan>& plans);
-    std::vector<Plan> make_room(const Ask& ask, const Strikes& strikes, base::Instant now, RefusePod& refusal);
-    std::vector<Plan> take_room(const Ask& ask, const std::string& node, std::vector<EvictPod> evictions,
-                                base::Instant now);
+    void refuse(Attempt& attempt, const Ask& ask, const Strikes& strikes, base::Instant now, std::vector<Plan>& plans);
+    std::vector<Plan> make_room(Attempt& attempt, const Ask& ask, const Strikes& strikes, base::Instant now,
+                                RefusePod& refusal);
+    std::vector<Plan> take_room(Attempt& attempt, const Ask& ask, const std::string& node,
+                                std::vector<EvictPod> evictions, base::Instant now);
+    void lift(const std::vector<EvictPod>& evictions, Row row, Lifted& gone) const;
     std::shared_ptr<const ledger::Charges> promise(const Ask& ask, Row row, const std::vector<EvictPod>& evictions);
     std::vector<EvictPod> evictions_for(const Ask& ask, const Victims& victims) const;
-    std::vector<Plan> evict(std::vector<EvictPod> evictions);
+    std::vector<Plan> evict(Attempt& by, std::vector<EvictPod> evictions);
     // PreemptionHolds: see scheduler_rooms.cc
     std::string_view our_room(const model::Reservation& reservation) const;
     bool room_stands(std::string_view pod) const;
     bool may_hold_room(const Ask& ask, Row row) const;
     Decision decide_room(const model::Reservation& room);
-    bool waits_for_room(const Ask& ask, base::Instant now, std::vector<Plan>& plans);
+    bool waits_for_room(Attempt& attempt, base::Instant now, std::vector<Plan>& plans);
     bool room_on_the_way(ReservationIndex index, int32_t priority) const;
     void judge_rooms(base::Instant now, std::vector<Plan>& plans);
     void open_waiting(base::Time wall, std::vector<Plan>& plans);
@@ -185,29 +151,28 @@ private:
     std::vector<Plan> placed_room(std::string_view reservation);
     // Extenders: see scheduler_extenders.cc
     bool consults(const model::PodSpec& spec) const;
-    void consult(PendingPod& pending, const Ask& ask, const Profile& profile, base::Instant now,
-                 std::vector<Plan>& plans);
-    void ask_next(PendingPod& pending, base::Instant now, std::vector<Plan>& plans);
+    void consult(Attempt& attempt, const Ask& ask, const Profile& profile, base::Instant now, std::vector<Plan>& plans);
+    void ask_next(Attempt& attempt, base::Instant now, std::vector<Plan>& plans);
     static Status narrow(Consultation& open, const Result<std::string>& body);
-    void fail(PendingPod& pending, const AskExtender& question, const Error& error, base::Instant now,
+    void fail(Attempt& attempt, const AskExtender& question, const Error& error, base::Instant now,
               std::vector<Plan>& plans);
-    void conclude(PendingPod& pending, base::Instant now, std::vector<Plan>& plans);
+    void conclude(Attempt& attempt, base::Instant now, std::vector<Plan>& plans);
     std::optional<size_t> binder_for(const model::PodSpec& spec, bool charged) const;
-    bool ask_about_victims(const Ask& ask, VictimsAsked asked, std::vector<Plan>& plans);
+    bool ask_about_victims(Attempt& attempt, VictimsAsked asked, std::vector<Plan>& plans);
     std::vector<Plan> preemption_answered(const AskExtender& question, const Result<std::string>& body,
                                           base::Instant now);
     // Claims: see scheduler_claiming.cc
-    void bind_or_claim(BindPod bind, std::vector<Plan>& plans);
-    bool still_holds(const BindPod& bind) const;
-    void go_on(BindPod bind, base::Instant now, std::vector<Plan>& plans);
+    void bind_or_claim(Attempt& attempt, BindPod bind, std::vector<Plan>& plans);
+    bool still_holds(const Attempt& attempt, const BindPod& bind) const;
+    void go_on(Attempt& attempt, BindPod bind, base::Instant now, std::vector<Plan>& plans);
     void settle_claims(base::Instant now, std::vector<Plan>& plans);
     std::vector<Plan> claimed(const ClaimReservation& claim, Outcome outcome, base::Instant now);
-    void give_back_claims(std::string_view pod);
     void release_claims(std::vector<Plan>& plans);
     // Volumes: see scheduler_volumes.cc
-    bool bind_volumes_first(const Ask& ask, Row row, const BindPod& bind, base::Instant now, std::vector<Plan>& plans);
+    bool bind_volumes_first(Attempt& attempt, const Ask& ask, Row row, const BindPod& bind, base::Instant now,
+                            std::vector<Plan>& plans);
     void settle_volumes(base::Instant now, std::vector<Plan>& plans);
-    void give_back_volumes(std::string_view pod);
+    std::optional<base::Instant> next_volume_wake() const;
     void volume_written(std::string_view pod, uint64_t serial, Outcome outcome, base::Instant now);
     // What came of plans
     std::vector<Plan> on_evicted(const EvictPod& evict, Outcome outcome, base::Instant now);
@@ -215,8 +180,9 @@ private:
     std::vector<Plan> on_written(const WriteReservation& write, Outcome outcome, base::Instant now);
     std::vector<Plan> opened(const OpenReservation& open, Outcome outcome);
     void was_told(std::string_view uid, bool done, base::Instant now);
-    void retry(std::string_view uid, base::Instant now);
-    void forget(std::string_view uid, base::Instant now);
+    void retry(const Attempt& attempt, base::Instant now);
+    void forget(Attempt& attempt, base::Instant now);
+    void forget_reservation(std::string_view uid, base::Instant now);
 
     Profiles profiles_;
     SchedulerOptions options_;
@@ -226,10 +192,14 @@ private:
     Nominated nominated_;  // pending pods of ours, none of them assumed
     Evictions evictions_;
     PreemptionHolds preemption_holds_;
-    VolumeBinds volume_binds_;
-    std::map<std::string, Claiming> claiming_;  // by the pod's uid
-    std::set<std::string> claims_;              // uids of reservations whose claim may have to be released
-    uint64_t claim_tries_ = 0;
+    Sources sources_{ledger_, nominated_, evictions_};
+    base::StringMap<Attempt> attempts_;  // by the pod's uid; pending and ours, also while a bind is under way
+    base::StringMap<PendingReservation> reservations_;
+    uint64_t serials_ = 0;  // of tries and questions: an answer to an earlier one is known by it
+    // Uids of pods that began to wait so; those that have gone on since are passed over.
+    std::set<std::string> volumes_first_;
+    std::set<std::string> claiming_;
+    bool settle_volumes_ = false;             // something about volumes changed, or may have
     bool settle_claims_ = false;              // a reservation changed: who waits to claim it is looked at
     std::map<std::string, Opening> waiting_;  // stored reservations that wait for room
     uint64_t looked_at_ = 0;                  // the ledger's changes when they were last looked at
@@ -237,12 +207,7 @@ private:
     std::set<ReservationIndex> opened_;
     std::vector<std::shared_ptr<const model::Reservation>> left_;  // ... and what edited ones were before
     std::vector<std::pair<base::Instant, ReadBack>> reads_;        // that failed, and when to try again
-    std::map<std::string, Consultation> consultations_;            // by the pod's uid
-    std::map<std::string, VictimsAsked> victims_asked_;            // the same
-    uint64_t questions_ = 0;
     CostMemory costs_;
-    base::StringMap<PendingPod> pods_;  // by uid; pending and ours, also while a bind is under way
-    base::StringMap<PendingReservation> reservations_;
     SchedulerCounts counts_;
 };
 

@@ -27,26 +27,26 @@ Decision decision_for(Row row) {
 }  // namespace
 
 void Scheduler::decide_one(const std::string& key, base::Instant now, base::Time wall, std::vector<Plan>& plans) {
-    if (const auto pod = pods_.find(key); pod != pods_.end()) return decide_for(pod->second, now, plans);
+    if (const auto pod = attempts_.find(key); pod != attempts_.end()) return decide_for(pod->second, now, plans);
     if (const auto held = reservations_.find(key); held != reservations_.end()) {
         return decide_for(held->second, now, wall, plans);
     }
     queue_.remove(key);
 }
 
-void Scheduler::bind(const Ask& ask, Row row, const ledger::Charges& charges, const model::Labels& annotations,
-                     base::Instant now, std::vector<Plan>& plans) {
-    const model::Pod& pod = *ask.pod;
+void Scheduler::bind(Attempt& attempt, const Ask& ask, Row row, const ledger::Charges& charges,
+                     const model::Labels& annotations, base::Instant now, std::vector<Plan>& plans) {
+    const model::Pod& pod = attempt.pod;
     BindPod bind{pod.meta.uid,
                  pod.meta.ns,
                  pod.meta.name,
                  std::string(ledger_.name(row)),
                  {annotations.begin(), annotations.end()}};
     bind.extender = binder_for(*pod.spec, !charges.empty());
-    const bool waits = bind_volumes_first(ask, row, bind, now, plans);
-    ledger_.assume(pod, row, charges);
-    if (!waits) bind_or_claim(std::move(bind), plans);
-    end_nomination(pod.meta.uid, now);
+    const bool waits = bind_volumes_first(attempt, ask, row, bind, now, plans);
+    attempt.place(row, charges);
+    if (!waits) bind_or_claim(attempt, std::move(bind), plans);
+    end_nomination(attempt, now);
 }
 
 // kNoRow: the plain way has to answer. It does so where a nominated pod, or a nomination, makes a difference.
@@ -57,12 +57,12 @@ Row Scheduler::choose_fast(const model::Pod& pod, const Profile& profile) {
     return deciders_.find(pod.spec->scheduler_name)->second->choose(pod, ledger_);
 }
 
-void Scheduler::decide_for(PendingPod& pending, base::Instant now, std::vector<Plan>& plans) {
-    if (pending.telling > 0) {
-        pending.turned = true;
+void Scheduler::decide_for(Attempt& attempt, base::Instant now, std::vector<Plan>& plans) {
+    if (attempt.telling > 0) {
+        attempt.turned = true;
         return;
     }
-    const model::Pod& pod = pending.pod;
+    const model::Pod& pod = attempt.pod;
     const Profile& profile = profiles_.find(pod.spec->scheduler_name)->second;
     const bool consulted = consults(*pod.spec);
     if (!consulted) {
@@ -71,105 +71,113 @@ void Scheduler::decide_for(PendingPod& pending, base::Instant now, std::vector<P
             if (options_.witness) options_.witness(there, nullptr);
             const auto charges = deciders_.find(pod.spec->scheduler_name)->second->charges(pod, ledger_, row);
             const auto annotations = annotations_for(charges, pod, ledger_);
-            return bind(there, row, charges, annotations, now, plans);
+            return bind(attempt, there, row, charges, annotations, now, plans);
         }
     }
     const Ask ask = ask_for(pod, ledger_);
-    if (consulted && ask.fault.empty()) return consult(pending, ask, profile, now, plans);
+    if (consulted && ask.fault.empty()) return consult(attempt, ask, profile, now, plans);
     Decision decision = decide_pod(ask, ledger_, profile, nominated_);
     const bool placed = decision.verdict.chosen != ledger::kNoRow;
     if (options_.witness) {
         options_.witness(ask, placed || !decision.verdict.fault.empty() ? nullptr : &decision.verdict.strikes);
     }
-    if (!decision.verdict.fault.empty()) return fail(pending, std::move(decision.verdict.fault), now, plans);
+    if (!decision.verdict.fault.empty()) return fail(attempt, std::move(decision.verdict.fault), now, plans);
     if (placed) {
-        return bind(ask, decision.verdict.chosen, decision.charges, decision.annotations, now, plans);
+        return bind(attempt, ask, decision.verdict.chosen, decision.charges, decision.annotations, now, plans);
     }
-    refuse(pending, ask, decision.verdict.strikes, now, plans);
+    refuse(attempt, ask, decision.verdict.strikes, now, plans);
 }
 
 // It is tried again later, whatever happens.
-void Scheduler::fail(PendingPod& pending, std::string message, base::Instant now, std::vector<Plan>& plans) {
-    const model::Pod& pod = pending.pod;
+void Scheduler::fail(Attempt& attempt, std::string message, base::Instant now, std::vector<Plan>& plans) {
+    const model::Pod& pod = attempt.pod;
     ++counts_.errors[pod.spec->scheduler_name];
     queue_.failed(pod.meta.uid, now);
-    tell(pending, std::move(message), "SchedulerError", {}, plans);
+    tell(attempt, std::move(message), "SchedulerError", {}, plans);
 }
 
 // Why the pod has no node, unless that was said already and nothing else is to be written.
-void Scheduler::tell(PendingPod& pending, std::string message, std::string reason, std::optional<std::string> nominated,
+void Scheduler::tell(Attempt& attempt, std::string message, std::string reason, std::optional<std::string> nominated,
                      std::vector<Plan>& plans) {
-    if (message == pending.told && !nominated) return;
-    const model::Meta& meta = pending.pod.meta;
-    pending.told = message;
-    ++pending.telling;
+    if (message == attempt.told && !nominated) return;
+    const model::Meta& meta = attempt.pod.meta;
+    attempt.told = message;
+    ++attempt.telling;
     plans.emplace_back(
         RefusePod{meta.uid, meta.ns, meta.name, std::move(message), std::move(reason), std::move(nominated)});
 }
 
-void Scheduler::refuse(PendingPod& pending, const Ask& ask, const Strikes& strikes, base::Instant now,
+void Scheduler::refuse(Attempt& attempt, const Ask& ask, const Strikes& strikes, base::Instant now,
                        std::vector<Plan>& plans) {
-    const model::Pod& pod = pending.pod;
+    const model::Pod& pod = attempt.pod;
     ++counts_.unschedulable[pod.spec->scheduler_name];
     queue_.unschedulable(pod.meta.uid, cures_of(strikes), now);
     RefusePod refusal{pod.meta.uid, pod.meta.ns, pod.meta.name, ask.fault};
     std::vector<Plan> further;
     if (ask.fault.empty()) {
         refusal.message = diagnosis(strikes, ledger_);
-        further = make_room(ask, strikes, now, refusal);
+        further = make_room(attempt, ask, strikes, now, refusal);
     }
-    tell(pending, std::move(refusal.message), std::move(refusal.reason), std::move(refusal.nominated), plans);
+    tell(attempt, std::move(refusal.message), std::move(refusal.reason), std::move(refusal.nominated), plans);
     std::move(further.begin(), further.end(), std::back_inserter(plans));
 }
 
 // Whom to evict for a pod that fits nowhere; completes what is written about it.
-std::vector<Plan> Scheduler::make_room(const Ask& ask, const Strikes& strikes, base::Instant now, RefusePod& refusal) {
+std::vector<Plan> Scheduler::make_room(Attempt& attempt, const Ask& ask, const Strikes& strikes, base::Instant now,
+                                       RefusePod& refusal) {
     std::vector<Plan> plans;
-    const model::Pod& pod = *ask.pod;
+    const model::Pod& pod = attempt.pod;
     const Profile& profile = profiles_.find(pod.spec->scheduler_name)->second;
-    if (!profile.preempts || victims_asked_.contains(pod.meta.uid) || evictions_.under_way(pod.meta.uid) ||
-        waits_for_room(ask, now, plans))
+    if (!profile.preempts || attempt.demands<VictimsAsked>() || evictions_.under_way(pod.meta.uid) ||
+        waits_for_room(attempt, now, plans))
         return plans;
     ++counts_.preemptions;
     const Preemption found = preempt(ask, ledger_, profile, strikes, nominated_, costs_);
     if (!found.message.empty()) refusal.message += " " + found.message;
     if (found.ends_nomination && (nominated_.contains(pod.meta.uid) || !pod.nominated_node.empty())) {
-        end_nomination(pod.meta.uid, now);
+        end_nomination(attempt, now);
         refusal.nominated = "";
     }
     if (!found.victims) return plans;
     const std::string node(ledger_.name(found.victims->row));
     VictimsAsked asked{0, 0, node, found.victims->violations, evictions_for(ask, *found.victims)};
-    if (ask_about_victims(ask, asked, plans)) return plans;
+    if (ask_about_victims(attempt, asked, plans)) return plans;
     refusal.nominated = node;
-    for (auto& plan : take_room(ask, node, std::move(asked.evictions), now)) plans.push_back(std::move(plan));
+    for (auto& plan : take_room(attempt, ask, node, std::move(asked.evictions), now)) plans.push_back(std::move(plan));
     return plans;
 }
 
 // The pod waits for the node; who was to go there after it waits no longer; those who are in its place go, as soon as
 // the room is held.
-std::vector<Plan> Scheduler::take_room(const Ask& ask, const std::string& node, std::vector<EvictPod> evictions,
-                                       base::Instant now) {
+std::vector<Plan> Scheduler::take_room(Attempt& attempt, const Ask& ask, const std::string& node,
+                                       std::vector<EvictPod> evictions, base::Instant now) {
     std::vector<Plan> plans;
-    const model::Pod& pod = *ask.pod;
+    const model::Pod& pod = attempt.pod;
     const Row row = ledger_.row_of(node);
     for (const auto& loser : nominated_.behind(ask, ledger_, row)) {
         plans.emplace_back(ClearNomination{loser->meta.uid, loser->meta.ns, loser->meta.name});
-        if (const auto pending = pods_.find(loser->meta.uid); pending != pods_.end()) ++pending->second.telling;
-        nominated_.remove(loser->meta.uid);
-        queue_.add({loser->meta.uid, loser->spec->priority, loser->meta.created}, !loser->gates.empty(), now);
+        Attempt& behind = attempts_.find(loser->meta.uid)->second;
+        ++behind.telling;
+        behind.end_nomination();
+        queue_again(behind.pod, now);
     }
-    const auto kept = std::make_shared<const model::Pod>(pod);
     std::vector<std::string> victims;
     for (const auto& victim : evictions) victims.push_back(victim.uid);
-    nominated_.put(kept, node, std::move(victims), promise(ask, row, evictions));
+    auto kept = attempt.nominate(node, std::move(victims), promise(ask, row, evictions));
     if (may_hold_room(ask, row)) {
-        preemption_holds_.ask(pod.meta.uid, std::move(evictions), now);
-        plans.emplace_back(HoldRoom{pod.meta.uid, pod.meta.ns, pod.meta.name, node, kept});
+        attempt.demand(HoldAsked{std::move(evictions), now});
+        plans.emplace_back(HoldRoom{pod.meta.uid, pod.meta.ns, pod.meta.name, node, std::move(kept)});
         return plans;
     }
-    for (auto& plan : evict(std::move(evictions))) plans.push_back(std::move(plan));
+    for (auto& plan : evict(attempt, std::move(evictions))) plans.push_back(std::move(plan));
     return plans;
+}
+
+void Scheduler::lift(const std::vector<EvictPod>& evictions, Row row, Lifted& gone) const {
+    for (const auto& victim : evictions) {
+        const PodIndex index = ledger_.find_pod(victim.uid);
+        if (index != ledger::kNone && ledger_.pod(index).row == row) gone.lift(index);
+    }
 }
 
 // What the pod draws on the row when these have gone; nullptr: nothing there is for it to draw from.
@@ -177,10 +185,7 @@ std::shared_ptr<const ledger::Charges> Scheduler::promise(const Ask& ask, Row ro
                                                           const std::vector<EvictPod>& evictions) {
     if (!ask.credit(row)) return nullptr;
     Lifted gone(ledger_);
-    for (const auto& victim : evictions) {
-        const PodIndex index = ledger_.find_pod(victim.uid);
-        if (index != ledger::kNone && ledger_.pod(index).row == row) gone.lift(index);
-    }
+    lift(evictions, row, gone);
     return std::make_shared<const ledger::Charges>(
         charges_beside(ask_on(*ask.pod, ledger_, row), ledger_, nominated_, row));
 }
@@ -196,12 +201,12 @@ std::vector<EvictPod> Scheduler::evictions_for(const Ask& ask, const Victims& vi
 }
 
 // Those who are going already need not be told.
-std::vector<Plan> Scheduler::evict(std::vector<EvictPod> evictions) {
+std::vector<Plan> Scheduler::evict(Attempt& by, std::vector<EvictPod> evictions) {
     std::vector<Plan> plans;
     for (auto& victim : evictions) {
         const PodIndex index = ledger_.find_pod(victim.uid);
         if (index == ledger::kNone || ledger_.pod(index).terminating) continue;
-        evictions_.begin(victim.by, victim.uid);
+        by.evict(victim.uid);
         plans.emplace_back(std::move(victim));
     }
     return plans;
@@ -239,8 +244,10 @@ void Scheduler::decide_for(PendingReservation& pending, base::Instant now, base:
                                             model::unschedulable(object, message, wall), false, message});
         return;
     }
-    nominated_.remove(preemption_hold_for);                              // its place is taken by the room
-    if (!decision.waiting) preemption_holds_.take(preemption_hold_for);  // nobody has to go
+    if (Attempt* held_for = find(preemption_hold_for)) {
+        held_for->end_nomination();                         // its place is taken by the room
+        if (!decision.waiting) held_for->take_evictions();  // nobody has to go
+    }
     ledger_.assume_reservation(ledger_.find_reservation(object.meta.uid), row, decision.waiting);
     const std::string node(ledger_.name(row));
     auto status = decision.waiting ? model::placed_waiting(object, node, object.spec->requests, decision.missing, wall)

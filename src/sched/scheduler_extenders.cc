@@ -21,23 +21,23 @@ bool Scheduler::consults(const model::PodSpec& spec) const {
 }
 
 // Begins with every node that the filters leave.
-void Scheduler::consult(PendingPod& pending, const Ask& ask, const Profile& profile, base::Instant now,
+void Scheduler::consult(Attempt& attempt, const Ask& ask, const Profile& profile, base::Instant now,
                         std::vector<Plan>& plans) {
     const Strikes strikes = filter(ask, ledger_, profile, nominated_, 0, static_cast<Row>(ledger_.rows()));
     const std::vector<Row> open = strikes.open_rows();
-    if (open.empty()) return refuse(pending, ask, strikes, now, plans);
+    if (open.empty()) return refuse(attempt, ask, strikes, now, plans);
     Consultation begun;
-    begun.serial = ++questions_;
+    begun.serial = ++serials_;
     for (const Row row : open) begun.nodes.emplace_back(ledger_.name(row));
     std::sort(begun.nodes.begin(), begun.nodes.end());
-    consultations_.insert_or_assign(pending.pod.meta.uid, std::move(begun));
-    ask_next(pending, now, plans);
+    attempt.enter(std::move(begun));
+    ask_next(attempt, now, plans);
 }
 
 // Filters are asked one after the other, each about what the one before left; then all who prioritize at once.
-void Scheduler::ask_next(PendingPod& pending, base::Instant now, std::vector<Plan>& plans) {
-    const model::Pod& pod = pending.pod;
-    Consultation& open = consultations_.at(pod.meta.uid);
+void Scheduler::ask_next(Attempt& attempt, base::Instant now, std::vector<Plan>& plans) {
+    const model::Pod& pod = attempt.pod;
+    Consultation& open = *attempt.at<Consultation>();
     const auto question = [&](size_t extender, AskExtender::Verb verb) {
         plans.emplace_back(
             AskExtender{pod.meta.uid, pod.meta.ns, pod.meta.name, open.serial, extender, verb, open.nodes, {}, 0});
@@ -56,33 +56,31 @@ void Scheduler::ask_next(PendingPod& pending, base::Instant now, std::vector<Pla
         }
     }
     open.prioritized = true;
-    if (open.unanswered == 0) conclude(pending, now, plans);
+    if (open.unanswered == 0) conclude(attempt, now, plans);
 }
 
 std::vector<Plan> Scheduler::answered(const AskExtender& question, const Result<std::string>& body, base::Instant now) {
     if (question.verb == AskExtender::Verb::Preempt) return preemption_answered(question, body, now);
     std::vector<Plan> plans;
-    const auto pending = pods_.find(question.pod);
-    const auto open = consultations_.find(question.pod);
-    const bool current =
-        pending != pods_.end() && open != consultations_.end() && open->second.serial == question.serial;
-    if (!current) return plans;
+    Attempt* attempt = find(question.pod);
+    Consultation* open = attempt ? attempt->at<Consultation>() : nullptr;
+    if (!open || open->serial != question.serial) return plans;
+    const Extender& extender = options_.extenders[question.extender];
     if (question.verb == AskExtender::Verb::Filter) {
-        if (const auto narrowed = narrow(open->second, body); narrowed) {
-            ask_next(pending->second, now, plans);
-        } else if (options_.extenders[question.extender].ignorable) {
-            ask_next(pending->second, now, plans);
+        const auto narrowed = narrow(*open, body);
+        if (narrowed || extender.ignorable) {
+            ask_next(*attempt, now, plans);
         } else {
-            fail(pending->second, question, narrowed.error(), now, plans);
+            fail(*attempt, question, narrowed.error(), now, plans);
         }
         return plans;
     }
     // Without its points the others decide.
     if (const auto points = body ? read_prioritize_reply(*body) : body.error(); points) {
-        const int64_t weight = options_.extenders[question.extender].weight * kPerPoint;
-        for (const auto& [node, score] : *points) open->second.scores[node] += score * weight;
+        const int64_t weight = extender.weight * kPerPoint;
+        for (const auto& [node, score] : *points) open->scores[node] += score * weight;
     }
-    if (--open->second.unanswered == 0) conclude(pending->second, now, plans);
+    if (--open->unanswered == 0) conclude(*attempt, now, plans);
     return plans;
 }
 
@@ -96,17 +94,16 @@ Status Scheduler::narrow(Consultation& open, const Result<std::string>& body) {
     return {};
 }
 
-void Scheduler::fail(PendingPod& pending, const AskExtender& question, const Error& error, base::Instant now,
+void Scheduler::fail(Attempt& attempt, const AskExtender& question, const Error& error, base::Instant now,
                      std::vector<Plan>& plans) {
-    consultations_.erase(pending.pod.meta.uid);
-    fail(pending, fmt::format("extender {}: {}", options_.extenders[question.extender].url, error.message), now, plans);
+    if (attempt.at<Consultation>()) attempt.leave<Consultation>();
+    fail(attempt, fmt::format("extender {}: {}", options_.extenders[question.extender].url, error.message), now, plans);
 }
 
 // The filters run again over the table as it is by now; rows that no extender passed are closed.
-void Scheduler::conclude(PendingPod& pending, base::Instant now, std::vector<Plan>& plans) {
-    const auto node = consultations_.extract(pending.pod.meta.uid);
-    const Consultation& closed = node.mapped();
-    const Ask ask = ask_for(pending.pod, ledger_);
+void Scheduler::conclude(Attempt& attempt, base::Instant now, std::vector<Plan>& plans) {
+    const Consultation closed = attempt.leave<Consultation>();
+    const Ask ask = ask_for(attempt.pod, ledger_);
     const Profile& profile = profiles_.find(ask.spec->scheduler_name)->second;
     Strikes strikes = filter(ask, ledger_, profile, nominated_, 0, static_cast<Row>(ledger_.rows()));
     std::vector<int64_t> points(ledger_.rows());
@@ -125,9 +122,9 @@ void Scheduler::conclude(PendingPod& pending, base::Instant now, std::vector<Pla
         strikes.overrule(row, &refusal);
     }
     Decision decision = decided(ask, ledger_, nominated_, weigh(ask, ledger_, profile, std::move(strikes), points));
-    if (!decision.verdict.fault.empty()) return fail(pending, std::move(decision.verdict.fault), now, plans);
-    if (decision.verdict.chosen == ledger::kNoRow) return refuse(pending, ask, decision.verdict.strikes, now, plans);
-    bind(ask, decision.verdict.chosen, decision.charges, decision.annotations, now, plans);
+    if (!decision.verdict.fault.empty()) return fail(attempt, std::move(decision.verdict.fault), now, plans);
+    if (decision.verdict.chosen == ledger::kNoRow) return refuse(attempt, ask, decision.verdict.strikes, now, plans);
+    bind(attempt, ask, decision.verdict.chosen, decision.charges, decision.annotations, now, plans);
 }
 
 // The one that binds the pod in the scheduler's place. What a reservation pays for only the scheduler can bind, since
@@ -142,17 +139,18 @@ std::optional<size_t> Scheduler::binder_for(const model::PodSpec& spec, bool cha
 // ---- preemption
 
 // Asks the next extender that wants a say about victims; false when there is none left.
-bool Scheduler::ask_about_victims(const Ask& ask, VictimsAsked asked, std::vector<Plan>& plans) {
+bool Scheduler::ask_about_victims(Attempt& attempt, VictimsAsked asked, std::vector<Plan>& plans) {
     const auto& extenders = options_.extenders;
+    const model::Pod& pod = attempt.pod;
     for (; asked.next < extenders.size(); ++asked.next) {
-        if (extenders[asked.next].preempt_verb.empty() || !extenders[asked.next].cares_for(*ask.spec)) continue;
-        AskExtender question{ask.pod->meta.uid, ask.pod->meta.ns,           ask.pod->meta.name, ++questions_,
-                             asked.next++,      AskExtender::Verb::Preempt, {asked.node},       {},
-                             asked.violations};
+        if (extenders[asked.next].preempt_verb.empty() || !extenders[asked.next].cares_for(*pod.spec)) continue;
+        AskExtender question{pod.meta.uid, pod.meta.ns,  pod.meta.name,
+                             ++serials_,   asked.next++, AskExtender::Verb::Preempt,
+                             {asked.node}, {},           asked.violations};
         for (const auto& victim : asked.evictions) question.victims.push_back(victim.uid);
         asked.serial = question.serial;
         plans.emplace_back(std::move(question));
-        victims_asked_.insert_or_assign(ask.pod->meta.uid, std::move(asked));
+        attempt.demand(std::move(asked));
         return true;
     }
     return false;
@@ -162,15 +160,15 @@ bool Scheduler::ask_about_victims(const Ask& ask, VictimsAsked asked, std::vecto
 std::vector<Plan> Scheduler::preemption_answered(const AskExtender& question, const Result<std::string>& body,
                                                  base::Instant now) {
     std::vector<Plan> plans;
-    const auto found = victims_asked_.find(question.pod);
-    if (found == victims_asked_.end() || found->second.serial != question.serial) return plans;
-    VictimsAsked asked = std::move(found->second);
-    victims_asked_.erase(found);
-    const auto pending = pods_.find(question.pod);
-    if (pending == pods_.end() || ledger_.find_pod(question.pod) != ledger::kNone) return plans;
+    Attempt* attempt = find(question.pod);
+    VictimsAsked* open = attempt ? attempt->demands<VictimsAsked>() : nullptr;
+    if (!open || open->serial != question.serial) return plans;
+    VictimsAsked asked = std::move(*open);
+    attempt->demand_nothing();
+    if (attempt->placed()) return plans;
     const auto reply = body ? read_preempt_reply(*body) : body.error();
     if (!reply && !options_.extenders[question.extender].ignorable) {
-        fail(pending->second, question, reply.error(), now, plans);
+        fail(*attempt, question, reply.error(), now, plans);
         return plans;
     }
     if (reply) {
@@ -180,10 +178,12 @@ std::vector<Plan> Scheduler::preemption_answered(const AskExtender& question, co
             return std::find(node->second.begin(), node->second.end(), victim.uid) == node->second.end();
         });
     }
-    const Ask ask = ask_for(pending->second.pod, ledger_);
-    if (ask_about_victims(ask, asked, plans) || ledger_.row_of(asked.node) == ledger::kNoRow) return plans;
-    tell(pending->second, pending->second.told, "Unschedulable", asked.node, plans);
-    for (auto& plan : take_room(ask, asked.node, std::move(asked.evictions), now)) plans.push_back(std::move(plan));
+    const Ask ask = ask_for(attempt->pod, ledger_);
+    if (ask_about_victims(*attempt, asked, plans) || ledger_.row_of(asked.node) == ledger::kNoRow) return plans;
+    tell(*attempt, attempt->told, "Unschedulable", asked.node, plans);
+    for (auto& plan : take_room(*attempt, ask, asked.node, std::move(asked.evictions), now)) {
+        plans.push_back(std::move(plan));
+    }
     return plans;
 }
 

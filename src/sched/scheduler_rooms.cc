@@ -10,6 +10,12 @@
 #include "sched/scheduler.h"
 
 namespace berth::sched {
+namespace {
+
+// A room that was made shows in the feed long before; one that never shows was deleted at once by somebody.
+constexpr base::Duration kShowsWithin = std::chrono::seconds(30);
+
+}  // namespace
 
 // The pod that it is a room for, if one of our profiles made it.
 std::string_view Scheduler::our_room(const model::Reservation& reservation) const {
@@ -33,11 +39,10 @@ bool Scheduler::may_hold_room(const Ask& ask, Row row) const {
 // they hold amounts, a port or a claim, or cannot be near the pod. One whose pod can draw there by now has no place.
 Decision Scheduler::decide_room(const model::Reservation& room) {
     Decision decision{{{}, {}, {}, ledger::kNoRow, Strikes(std::vector<uint8_t>())}, {}, {}, false, {}};
-    const auto pending = pods_.find(our_room(room));
+    Attempt* attempt = find(our_room(room));
     const Row row = ledger_.row_of(room.spec->node_name);
-    const bool wanted = pending != pods_.end() && ledger_.find_pod(pending->first) == ledger::kNone;
-    if (!wanted || row == ledger::kNoRow) return decision;
-    const model::Pod& pod = pending->second.pod;
+    if (!attempt || attempt->placed() || row == ledger::kNoRow) return decision;
+    const model::Pod& pod = attempt->pod;
     const Profile& profile = profiles_.find(pod.spec->scheduler_name)->second;
     if (ask_on(pod, ledger_, row).credit(row)) return decision;
     const auto filters = [&] { return filter(ask_for(pod, ledger_), ledger_, profile, nominated_, row, row + 1); };
@@ -45,10 +50,7 @@ Decision Scheduler::decide_room(const model::Reservation& room) {
     if (decision.waiting) {
         decision.missing = missing_on(*room.spec, ledger_, row);
         Lifted lifted(ledger_);
-        for (const auto& victim : preemption_holds_.victims(pod.meta.uid)) {
-            const PodIndex index = ledger_.find_pod(victim.uid);
-            if (index != ledger::kNone && ledger_.pod(index).row == row) lifted.lift(index);
-        }
+        if (const auto* asked = attempt->demands<HoldAsked>()) lift(asked->evictions, row, lifted);
         decision.verdict.strikes = filters();
         if (!decision.verdict.strikes.open(row)) return decision;
     }
@@ -58,17 +60,16 @@ Decision Scheduler::decide_room(const model::Reservation& room) {
 
 // Whether the pod has a room on the way. One that cannot become available, since whoever should have gone did not, or
 // that is available and still does not help, is given up.
-bool Scheduler::waits_for_room(const Ask& ask, base::Instant now, std::vector<Plan>& plans) {
-    const std::string& pod = ask.pod->meta.uid;
-    if (preemption_holds_.asked(pod, now)) return true;
-    const std::string* uid = preemption_holds_.of(pod);
+bool Scheduler::waits_for_room(Attempt& attempt, base::Instant now, std::vector<Plan>& plans) {
+    if (const auto* asked = attempt.demands<HoldAsked>(); asked && now < asked->at + kShowsWithin) return true;
+    const std::string* uid = preemption_holds_.of(attempt.pod.meta.uid);
     if (!uid) return false;
     const auto index = ledger_.find_reservation(*uid);
     if (index == ledger::kNone) return false;
     const auto& entry = ledger_.reservation(index);
     if (model::is_final(entry.object->phase)) return false;
     if (!entry.ended && (!entry.holds_room() || entry.row == ledger::kNoRow || entry.assumed)) return true;
-    if (!entry.ended && room_on_the_way(index, ask.spec->priority)) return true;
+    if (!entry.ended && room_on_the_way(index, attempt.pod.spec->priority)) return true;
     give_up_room(*entry.object, plans);
     return true;
 }
@@ -84,7 +85,7 @@ bool Scheduler::room_on_the_way(ReservationIndex index, int32_t priority) const 
 }
 
 void Scheduler::give_up_room(const model::Reservation& reservation, std::vector<Plan>& plans) {
-    preemption_holds_.take(model::preemption_hold_owner(reservation));
+    if (Attempt* attempt = find(model::preemption_hold_owner(reservation))) attempt->take_evictions();
     plans.emplace_back(DropRoom{reservation.meta.uid, reservation.meta.name});
 }
 
@@ -98,7 +99,7 @@ void Scheduler::judge_rooms(base::Instant now, std::vector<Plan>& plans) {
         if (entry.used_up || entry.object->phase == model::ReservationPhase::Succeeded || entry.object->meta.deleted) {
             continue;
         }
-        const bool pending = pods_.contains(our_room(*entry.object));
+        const bool pending = attempts_.contains(our_room(*entry.object));
         const bool over = entry.ended || entry.object->phase == model::ReservationPhase::Failed;
         if (!pending || over) give_up_room(*entry.object, plans);
     }
@@ -108,7 +109,8 @@ void Scheduler::see_room(const model::Reservation& reservation, base::Instant no
     const std::string pod(our_room(reservation));
     if (pod.empty()) return;
     preemption_holds_.see(pod, reservation.meta.uid);
-    if (model::holds_room(reservation)) end_nomination(pod, now);
+    Attempt* attempt = find(pod);
+    if (attempt && model::holds_room(reservation)) end_nomination(*attempt, now);
 }
 
 // Binds that are on their way are known to us alone: so we say when the room is there that a reservation waits for.
@@ -137,11 +139,11 @@ void Scheduler::open_waiting(base::Time wall, std::vector<Plan>& plans) {
 
 // The room was made, or could not be: then a nomination must do.
 std::vector<Plan> Scheduler::asked(const HoldRoom& hold, Outcome outcome, base::Instant now) {
-    if (outcome == Outcome::Refused) return evict(preemption_holds_.take(hold.uid));
-    if (outcome == Outcome::Unknown) {
-        preemption_holds_.take(hold.uid);
-        retry(hold.uid, now);
-    }
+    Attempt* attempt = find(hold.uid);
+    if (!attempt || outcome == Outcome::Done) return {};
+    if (outcome == Outcome::Refused) return evict(*attempt, attempt->take_evictions());
+    attempt->take_evictions();
+    retry(*attempt, now);
     return {};
 }
 
@@ -149,7 +151,8 @@ std::vector<Plan> Scheduler::asked(const HoldRoom& hold, Outcome outcome, base::
 std::vector<Plan> Scheduler::placed_room(std::string_view reservation) {
     const auto index = ledger_.find_reservation(reservation);
     if (index == ledger::kNone || !ledger_.reservation(index).holds_room()) return {};
-    return evict(preemption_holds_.take(our_room(*ledger_.reservation(index).object)));
+    Attempt* attempt = find(our_room(*ledger_.reservation(index).object));
+    return attempt ? evict(*attempt, attempt->take_evictions()) : std::vector<Plan>();
 }
 
 }  // namespace berth::sched

@@ -156,7 +156,7 @@ TEST_F(SchedulerTest, ARoundIsBoundedByWhatItCosts) {
         scheduler_.put(poison, now_);
     }
     step();
-    EXPECT_GT(scheduler_.queue_sizes().active, 40U);
+    EXPECT_GT(scheduler_.queue().sizes().active, 40U);
     scheduler_.put(pod("plain", 100), now_);
     for (const auto& plan : step()) {
         if (const auto* bind = std::get_if<BindPod>(&plan)) {

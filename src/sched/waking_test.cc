@@ -47,7 +47,7 @@ TEST_F(WakingTest, AGatedPodIsNotTried) {
     put(pod);
     step();
     EXPECT_EQ(told(), Lines{});
-    EXPECT_EQ(scheduler_.queue_sizes().gated, 1u);
+    EXPECT_EQ(scheduler_.queue().sizes().gated, 1u);
     pod.gates.clear();
     put(pod);
     step();
@@ -126,8 +126,8 @@ TEST_F(WakingTest, AReservationThatWaitsWakesNobody) {
     done();
     later(seconds(10));
     step();
-    EXPECT_EQ(scheduler_.attempts("p"), 1);
-    EXPECT_EQ(scheduler_.attempts("r"), 1);
+    EXPECT_EQ(scheduler_.queue().attempts("p"), 1);
+    EXPECT_EQ(scheduler_.queue().attempts("r"), 1);
 }
 
 TEST_F(WakingTest, RoomThatIsNoLongerKeptForOthersWakes) {

@@ -305,7 +305,7 @@ bool Cluster::settle() {
         run_controllers();
         end_pods();
         const bool same =
-            server_.store().revision() == before && outbox_.empty() && scheduler_->queue_sizes().active == 0;
+            server_.store().revision() == before && outbox_.empty() && scheduler_->queue().sizes().active == 0;
         before = server_.store().revision();
         quiet = same ? quiet + 1 : 0;
         if (same) later(std::chrono::seconds(11));

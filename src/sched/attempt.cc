@@ -1,0 +1,72 @@
+#include "sched/attempt.h"
+
+namespace berth::sched {
+
+void Sources::take_back(std::string_view pod) {
+    const auto index = ledger.find_pod(pod);
+    if (index == ledger::kNone) return;
+    ledger.pod(index).each_charge(
+        [&](ReservationIndex to, const model::Resources&) { claims.insert(ledger.reservation(to).object->meta.uid); });
+    ledger.remove_pod(pod);
+    freed = true;
+}
+
+Attempt::Attempt(Attempt&& other) noexcept
+    : pod(std::move(other.pod)),
+      told(std::move(other.told)),
+      telling(other.telling),
+      turned(other.turned),
+      from_(std::exchange(other.from_, nullptr)),
+      stage_(std::exchange(other.stage_, {})),
+      demand_(std::exchange(other.demand_, {})),
+      placed_(other.placed_),
+      nominated_(other.nominated_),
+      evicts_(other.evicts_) {}
+
+Attempt::~Attempt() {
+    if (!from_) return;
+    give_back();
+    from_->freed = end_nomination() || from_->freed;
+    if (evicts_) from_->evictions.forget(pod.meta.uid);
+}
+
+std::vector<EvictPod> Attempt::take_evictions() {
+    HoldAsked* asked = demands<HoldAsked>();
+    if (!asked) return {};
+    std::vector<EvictPod> evictions = std::move(asked->evictions);
+    demand_ = {};
+    return evictions;
+}
+
+void Attempt::place(Row row, const ledger::Charges& charges) {
+    from_->ledger.assume(pod, row, charges);
+    placed_ = true;
+}
+
+// What of the volumes' steps took effect shows in the feed, and serves the next try.
+void Attempt::give_back() {
+    if (const auto* volumes = at<VolumesFirst>()) from_->ledger.volumes().give_back(volumes->steps);
+    stage_ = {};
+    if (std::exchange(placed_, false)) from_->take_back(pod.meta.uid);
+}
+
+std::shared_ptr<const model::Pod> Attempt::nominate(std::string_view node, std::vector<std::string> victims,
+                                                    std::shared_ptr<const ledger::Charges> promised) {
+    auto kept = std::make_shared<const model::Pod>(pod);
+    from_->nominated.put(kept, node, std::move(victims), std::move(promised));
+    nominated_ = true;
+    return kept;
+}
+
+bool Attempt::end_nomination() {
+    if (!std::exchange(nominated_, false)) return false;
+    from_->nominated.remove(pod.meta.uid);
+    return true;
+}
+
+void Attempt::evict(const std::string& victim) {
+    from_->evictions.begin(pod.meta.uid, victim);
+    evicts_ = true;
+}
+
+}  // namespace berth::sched
