@@ -19,6 +19,7 @@ Attempt::Attempt(Attempt&& other) noexcept
       from_(std::exchange(other.from_, nullptr)),
       stage_(std::exchange(other.stage_, {})),
       demand_(std::exchange(other.demand_, {})),
+      nomination_(std::move(other.nomination_)),
       placed_(other.placed_),
       nominated_(other.nominated_),
       evicts_(other.evicts_) {}
@@ -41,6 +42,9 @@ std::vector<EvictPod> Attempt::take_evictions() {
 void Attempt::place(Row row, const ledger::Charges& charges) {
     from_->ledger.assume(pod, row, charges);
     placed_ = true;
+    if (!std::exchange(nominated_, false)) return;
+    from_->nominated.remove(pod.meta.uid);
+    from_->freed = true;
 }
 
 // What of the volumes' steps took effect shows in the feed, and serves the next try.
@@ -52,13 +56,24 @@ void Attempt::give_back() {
 
 std::shared_ptr<const model::Pod> Attempt::nominate(std::string_view node, std::vector<std::string> victims,
                                                     std::shared_ptr<const ledger::Charges> promised) {
+    nomination_.reset(new Nomination{std::string(node), std::move(victims), std::move(promised)});
     auto kept = std::make_shared<const model::Pod>(pod);
-    from_->nominated.put(kept, node, std::move(victims), std::move(promised));
+    from_->nominated.put(kept, node, nomination_->victims, nomination_->promised);
     nominated_ = true;
     return kept;
 }
 
+void Attempt::nominate(std::string_view node) {
+    const bool known = nomination_ && nomination_->node == node;
+    if (known) {
+        nominate(node, nomination_->victims, nomination_->promised);
+    } else {
+        nominate(node, {}, nullptr);
+    }
+}
+
 bool Attempt::end_nomination() {
+    nomination_.reset();
     if (!std::exchange(nominated_, false)) return false;
     from_->nominated.remove(pod.meta.uid);
     return true;

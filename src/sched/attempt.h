@@ -116,16 +116,18 @@ public:
     // Those who wait for the hold that was asked for.
     std::vector<EvictPod> take_evictions();
 
-    // In the ledger, until it is given back or the feed has the pod bound.
+    // In the ledger, until it is given back or the feed has the pod bound. Its nomination rests meanwhile.
     void place(Row row, const ledger::Charges& charges);
     bool placed() const { return placed_; }
     void landed() { placed_ = false; }
     // Its place, and the stage it was in.
     void give_back();
 
-    // The pod as it is now waits for the node.
-    std::shared_ptr<const model::Pod> nominate(std::string_view node, std::vector<std::string> victims = {},
-                                               std::shared_ptr<const ledger::Charges> promised = nullptr);
+    // The pod as it is now waits for the node, which its victims leave; it is promised what it draws there then.
+    std::shared_ptr<const model::Pod> nominate(std::string_view node, std::vector<std::string> victims,
+                                               std::shared_ptr<const ledger::Charges> promised);
+    // Its stored object says so. What is known about that stands.
+    void nominate(std::string_view node);
     // Others need not yield to it any longer; false: they did not have to.
     bool end_nomination();
 
@@ -137,6 +139,12 @@ private:
                  std::unique_ptr<Claiming>>
         stage_;
     std::variant<std::monostate, std::unique_ptr<VictimsAsked>, std::unique_ptr<HoldAsked>> demand_;
+    struct Nomination {
+        std::string node;
+        std::vector<std::string> victims;
+        std::shared_ptr<const ledger::Charges> promised;
+    };
+    std::unique_ptr<Nomination> nomination_;  // the last one; nullptr: none, or it came to an end
     bool placed_ = false;
     bool nominated_ = false;
     bool evicts_ = false;

@@ -1,5 +1,6 @@
 #include "sched/attempt.h"
 
+#include "sched/draw.h"
 #include "sched/table_test.h"
 
 namespace berth::sched {

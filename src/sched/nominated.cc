@@ -53,8 +53,10 @@ Strikes filter_beside(const Ask& ask, Ledger& ledger, const Profile& profile, Ro
         const Overlay overlay(ledger, row, before);
         bound = again(ask, ledger, row);
         Strikes strikes = filter(bound, ledger, profile, row, row + 1);
-        if (!bound.credit(row) || !strikes.open(row)) return strikes;
-        bound.credits[row].promised = std::make_shared<const ledger::Charges>(charges_on(bound, ledger, row));
+        if (!ask.credit(row) || !strikes.open(row)) return strikes;
+        if (bound.credit(row)) {
+            bound.credits[row].promised = std::make_shared<const ledger::Charges>(charges_on(bound, ledger, row));
+        }
     }
     return filter(bound, ledger, profile, row, row + 1);
 }
@@ -62,13 +64,8 @@ Strikes filter_beside(const Ask& ask, Ledger& ledger, const Profile& profile, Ro
 }  // namespace
 
 void Nominated::put(PodPtr pod, std::string_view node, std::vector<std::string> victims, Promised promised) {
-    Wait wait{std::string(node), std::move(victims), std::move(promised)};
-    if (const auto known = waits_.find(pod->meta.uid); known != waits_.end() && known->second.node == node) {
-        if (wait.victims.empty()) wait.victims = known->second.victims;
-        if (!wait.promised) wait.promised = known->second.promised;
-    }
     remove(pod->meta.uid);
-    waits_.emplace(pod->meta.uid, std::move(wait));
+    waits_.emplace(pod->meta.uid, Wait{std::string(node), std::move(victims), std::move(promised)});
     auto& here = by_node_[std::string(node)];
     here.push_back(std::move(pod));
     std::sort(here.begin(), here.end(), [](const auto& a, const auto& b) { return a->meta.uid < b->meta.uid; });
@@ -88,9 +85,11 @@ std::vector<std::string> Nominated::victims(std::string_view uid) const {
     return found == waits_.end() ? std::vector<std::string>() : found->second.victims;
 }
 
+// Whom nothing was promised, since it was nominated before a restart, comes after those who were promised something.
 bool Nominated::yields(const Ask& ask, const Ledger& ledger, Row row, const model::Pod& to) const {
-    return ask.reservation || to.spec->priority >= ask.spec->priority || waits_.find(to.meta.uid)->second.promised ||
-           draws_on(to, ledger, row);
+    if (ask.reservation || to.spec->priority >= ask.spec->priority) return true;
+    if (waits_.find(to.meta.uid)->second.promised) return true;
+    return !promised(ask, ledger, row) && draws_on(to, ledger, row);
 }
 
 Yielding Nominated::before(const Ask& ask, const Ledger& ledger, Row row) const {
@@ -126,10 +125,14 @@ std::vector<PodPtr> Nominated::behind(const Ask& ask, const Ledger& ledger, Row 
     return out;
 }
 
+bool Nominated::promised(const Ask& ask, const Ledger& ledger, Row row) const {
+    const auto own = ask.pod ? waits_.find(ask.pod->meta.uid) : waits_.end();
+    return own != waits_.end() && own->second.promised && own->second.node == ledger.name(row);
+}
+
 Ask Nominated::as_promised(const Ask& ask, const Ledger& ledger, Row row) const {
-    const auto own = waits_.find(ask.pod->meta.uid);
-    if (own == waits_.end() || !own->second.promised || own->second.node != ledger.name(row)) return ask;
-    return promised_on(*ask.pod, ledger, row, own->second.promised);
+    if (!promised(ask, ledger, row)) return ask;
+    return promised_on(*ask.pod, ledger, row, waits_.find(ask.pod->meta.uid)->second.promised);
 }
 
 std::vector<std::string> Nominated::nodes() const {
@@ -142,10 +145,12 @@ std::vector<std::string> Nominated::nodes() const {
 // One that is placed already counts as it is.
 Overlay::Overlay(Ledger& ledger, Row row, const Yielding& those) : ledger_(ledger), gone_(those.leaving) {
     for (const auto index : gone_) ledger_.lift(index);
-    for (const auto& [pod, promised] : those.pods) {
-        if (ledger_.find_pod(pod->meta.uid) != ledger::kNone) continue;
-        ledger_.assume(*pod, row, charges_on(promised_on(*pod, ledger_, row, promised), ledger_, row));
-        placed_.push_back(pod->meta.uid);
+    for (const bool settled : {true, false}) {
+        for (const auto& [pod, promised] : those.pods) {
+            if ((promised != nullptr) != settled || ledger_.find_pod(pod->meta.uid) != ledger::kNone) continue;
+            ledger_.assume(*pod, row, charges_on(promised_on(*pod, ledger_, row, promised), ledger_, row));
+            placed_.push_back(pod->meta.uid);
+        }
     }
 }
 
@@ -175,9 +180,9 @@ ledger::Charges charges_beside(const Ask& ask, Ledger& ledger, const Nominated& 
 }
 
 bool keeps_its_place(const Ask& ask, Ledger& ledger, const Profile& profile, const Nominated& nominated, Row row) {
-    const Ask promised = nominated.as_promised(ask, ledger, row);
-    if (!promised.credit(row) || !promised.credit(row)->promised) return false;
+    if (!nominated.promised(ask, ledger, row)) return false;
     if (lets_go_soon(ledger, row)) return true;
+    const Ask promised = nominated.as_promised(ask, ledger, row);
     const Overlay overlay(ledger, row, nominated.before(ask, ledger, row));
     const auto open_to = [&](const Ask& there) {
         return filter(again(there, ledger, row), ledger, profile, row, row + 1).open(row);

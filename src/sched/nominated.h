@@ -45,6 +45,8 @@ public:
     Yielding before(const Ask& ask, const Ledger& ledger, Row row) const;
     // Those on the row that must yield to the ask. Their nomination ends when it preempts there.
     std::vector<std::shared_ptr<const model::Pod>> behind(const Ask& ask, const Ledger& ledger, Row row) const;
+    // Whether it was settled what the pod draws there.
+    bool promised(const Ask& ask, const Ledger& ledger, Row row) const;
     // The ask as far as the row is concerned, where it draws what it was promised there; the same ask, if that is
     // nothing, or not there for it any more.
     Ask as_promised(const Ask& ask, const Ledger& ledger, Row row) const;

@@ -46,7 +46,7 @@ void Scheduler::bind(Attempt& attempt, const Ask& ask, Row row, const ledger::Ch
     const bool waits = bind_volumes_first(attempt, ask, row, bind, now, plans);
     attempt.place(row, charges);
     if (!waits) bind_or_claim(attempt, std::move(bind), plans);
-    end_nomination(attempt, now);
+    tell_freed(now);
 }
 
 // kNoRow: the plain way has to answer. It does so where a nominated pod, or a nomination, makes a difference.
