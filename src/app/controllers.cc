@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/config_file.h"
 #include "control/reservations.h"
 #include "run/controllers_driver.h"
 
@@ -17,7 +18,7 @@ namespace berth::app {
 namespace {
 
 struct WebhookFlags {
-    std::string address;
+    std::string address, scheduler_config;
     run::WebhookOptions options{.trusted = {"system:serviceaccount:berth-system:berth-scheduler"}};
 };
 
@@ -35,17 +36,27 @@ void add_webhook_flags(cli::CommandLine& line, WebhookFlags& flags) {
                 "users whose bindings need no check: Berth's schedulers")
         .separated_by(',')
         .show_default();
+    line.option("--scheduler-config", flags.scheduler_config,
+                "the schedulers' KubeSchedulerConfiguration: the webhook looks at no resource that the profile of a "
+                "pod's schedulerName ignores");
     line.duration("--binding-webhook-certificate-life", flags.options.certificate_life,
                   "how long its certificate is good; it is renewed after two thirds");
 }
 
 Result<std::optional<WebhookDoor>> open_webhook(const WebhookFlags& flags, const AttachedOptions& attached) {
+    if (flags.address.empty() && !flags.scheduler_config.empty()) {
+        return base::bad_request("--scheduler-config is the webhook's: --binding-webhook says where that is");
+    }
     if (flags.address.empty()) return std::optional<WebhookDoor>();
     WebhookDoor door{flags.options, [attached] { return link::connect(attached.access, attached.remote); }};
     const Address address = TRY(parse_address("--binding-webhook", flags.address));
     door.options.host = address.host;
     door.options.port = address.port;
     if (address.port == 0) return base::bad_request("--binding-webhook: name a port, not 0");
+    if (!flags.scheduler_config.empty()) {
+        const auto config = TRY(cli::read_configuration_file(flags.scheduler_config, "berth"));
+        door.options.rules = run::BindRules(config.profiles);
+    }
     TRY(door.connect());
     return std::optional<WebhookDoor>(std::move(door));
 }

@@ -1,5 +1,7 @@
 #include "app/webhook.h"
 
+#include <openssl/crypto.h>
+
 #include <utility>
 
 #include "api/pki.h"
@@ -7,12 +9,17 @@
 namespace berth::app {
 namespace {
 
-constexpr size_t kMostReview = 256u << 10;  // of a Binding: names, and annotations of a few kilobytes
+constexpr size_t kMostReview = 4u << 20;  // of a resize: the pod as it was and as it is to be, 1.5 MiB each
 
 Result<run::ServingKeys> issue(const std::string& host, base::Duration life) {
     auto made =
         TRY(api::issue_serving("berth-webhook", {host}, std::chrono::duration_cast<std::chrono::seconds>(life)));
     return run::ServingKeys{made.pair.certificate_pem, made.pair.key_pem, made.ca_pem};
+}
+
+run::WebhookOptions with_secret_path(run::WebhookOptions options) {
+    options.path += "/" + api::random_token();
+    return options;
 }
 
 std::string content_type(int code) {
@@ -22,7 +29,7 @@ std::string content_type(int code) {
 }  // namespace
 
 Webhook::Webhook(std::unique_ptr<link::ApiClient> server, run::WebhookOptions options, const base::Clock& clock)
-    : options_(std::move(options)) {
+    : options_(with_secret_path(std::move(options))) {
     thread_ = std::make_unique<DriverThread>(
         "webhook", clock, [&](link::Wake wake) { return driver(std::move(server), std::move(wake)); });
 }
@@ -50,8 +57,12 @@ Status Webhook::listen(const run::ServingKeys& keys) {
     options.counters = counters_;
     options.tls = {keys.certificate_pem, keys.key_pem, keys.ca_pem};
     http_ = std::make_unique<api::HttpServer>(options, [this](api::Request request, api::Responder responder) {
+        if (request.path.size() != options_.path.size() ||
+            CRYPTO_memcmp(request.path.data(), options_.path.data(), options_.path.size()) != 0) {
+            return responder.respond({404, content_type(404), {}, "404 page not found\n"});
+        }
         if (request.method != "POST") return responder.respond({405, content_type(405), {}, "only POST\n"});
-        driver_->ask(std::move(request.body),
+        driver_->ask(request.body,
                      [to = std::make_shared<api::Responder>(std::move(responder))](int code, std::string body) {
                          to->respond({code, content_type(code), {}, std::move(body)});
                      });

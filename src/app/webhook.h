@@ -8,7 +8,9 @@
 
 namespace berth::app {
 
-// The webhook that judges bindings on a stock API server, with its port and its thread.
+// The webhook that judges bindings on a stock API server, with its port and its thread. What it lets through it counts,
+// so nobody may ask but the API server, which does not say who it is: the path is a secret that only who reads the
+// webhook's configuration knows.
 class Webhook final : public Component {
 public:
     Webhook(std::unique_ptr<link::ApiClient> server, run::WebhookOptions options, const base::Clock& clock);

@@ -40,20 +40,25 @@ TEST(Webhook, AnswersOnItsPort) {
     const auto wire = link::http_wire(std::move(access)).value();
     Webhook webhook(script->server(), {.host = "127.0.0.1", .port = port, .trusted = {}}, base::system_clock());
     // It listens when it has said where.
-    script->take("PATCH", "/apis/admissionregistration.k8s.io/", {200, "{}", 0});
-    const auto ask = [&](const std::string& method) {
+    const auto told = script->take("PATCH", "/apis/admissionregistration.k8s.io/", {200, "{}", 0}).body;
+    const auto begin = told.find("/bindings");
+    const std::string secret = told.substr(begin, told.find('"', begin) - begin);
+    EXPECT_GT(secret.size(), 64u) << told;
+    const auto ask = [&](const std::string& method, const std::string& path) {
         std::promise<link::WireResult> answered;
         wire->loop().post([&] {
             const auto* body = R"({"request":{"uid":"u","object":{"target":{"kind":"Node","name":"n1"}}}})";
-            wire->call({method, "/bindings", body, "application/json"}, 20s,
+            wire->call({method, path + "?timeout=5s", body, "application/json"}, 20s,
                        [&](link::WireResult result) { answered.set_value(std::move(result)); });
         });
         return std::get<link::WireAnswer>(answered.get_future().get());
     };
-    const auto allowed = ask("POST");
+    const auto allowed = ask("POST", secret);
     EXPECT_EQ(allowed.code, 200);
     EXPECT_NE(allowed.body.find(R"("allowed":true)"), std::string::npos) << allowed.body;
-    EXPECT_EQ(ask("PUT").code, 405);
+    EXPECT_EQ(ask("PUT", secret).code, 405);
+    EXPECT_EQ(ask("POST", "/bindings").code, 404) << "who does not know the path is not answered";
+    EXPECT_EQ(ask("POST", std::string(secret.size(), '/')).code, 404);
     wire->stop();
     script->answer_all({200, "{}", 0});
 }

@@ -10,7 +10,6 @@
 #include "model/allocated.h"
 #include "model/node.h"
 #include "run/decoded.h"
-#include "sched/victims.h"
 
 namespace berth::run {
 namespace {
@@ -111,35 +110,11 @@ Status BindGuard::judge(const store::Event& event, const Entry& entry) {
 Status BindGuard::judge_pod(const store::Event& event, const model::Pod& pod) {
     if (pod.node.empty() || pod.terminal()) return {};
     const auto index = ledger_.find_pod(event.record->uid);
-    if (index != ledger::kNone) return judge_change(event, pod, index);
+    if (index != ledger::kNone) {
+        return rules_.judge_change(pod, index, ledger_, [&] { return decode(*event.previous, model::read_pod); });
+    }
     return event.type == store::Event::Type::Added ? rules_.judge_created(pod, ledger_)
                                                    : rules_.judge_bind(pod, ledger_);
-}
-
-// As most changes do: they are those of the status.
-bool BindGuard::takes_the_same(const ledger::PodEntry& entry, const model::Pod& pod) const {
-    if (entry.spec->requests != pod.spec->requests) return false;
-    const auto& notes = pod.meta.annotations;
-    if (!entry.linked && !notes.has(model::kReservationAllocated) && !notes.has(model::kReservationDraws)) return true;
-    const auto links = model::read_links(notes);
-    return entry.linked && links && entry.linked->fault.empty() && entry.linked->links == *links &&
-           entry.linked->owners == pod.meta.owners && entry.spec->labels == pod.spec->labels;
-}
-
-Status BindGuard::judge_change(const store::Event& event, const model::Pod& pod, ledger::PodIndex index) {
-    const auto& entry = ledger_.pod(index);
-    if (ledger_.node_of(index) != pod.node) {
-        return base::conflict(
-            fmt::format("pod {} is already assigned to node \"{}\"", pod.meta.name, ledger_.node_of(index)));
-    }
-    if (takes_the_same(entry, pod)) return {};
-    if (entry.row == ledger::kNoRow) {
-        return base::conflict(fmt::format("there is no node \"{}\" that could say whether it fits", pod.node));
-    }
-    const auto before = TRY(decode(*event.previous, model::read_pod));
-    sched::Lifted lifted(ledger_);
-    lifted.lift(index);
-    return rules_.judge_change(before, pod, ledger_);
 }
 
 // Its way is from Pending to a place, from there to its end, and nowhere else.

@@ -38,11 +38,9 @@ private:
     static Result<Entry> read(const store::Event& event);
     Status judge(const store::Event& event, const Entry& entry);
     Status judge_pod(const store::Event& event, const model::Pod& pod);
-    Status judge_change(const store::Event& event, const model::Pod& pod, ledger::PodIndex index);
     Status judge_reservation(const store::Event& event, const model::Reservation& after) const;
     Status judge_hold(const model::Reservation& before, const model::Reservation& after) const;
     Status judge_owners(const model::Reservation& after) const;
-    bool takes_the_same(const ledger::PodEntry& entry, const model::Pod& pod) const;
     void count(const store::Event& event, const Entry& entry);
 
     const base::Clock& clock_;

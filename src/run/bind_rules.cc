@@ -13,6 +13,7 @@
 #include "sched/draw.h"
 #include "sched/match.h"
 #include "sched/plugins/registry.h"
+#include "sched/victims.h"
 
 namespace berth::run {
 namespace {
@@ -152,6 +153,16 @@ Status judge_links_stay(const model::Pod& before, const model::Pod& after) {
         fmt::format("pod \"{}\" is bound, and what it draws from does not change", after.meta.full_name()));
 }
 
+// As most changes do: they are those of the status.
+bool takes_the_same(const ledger::PodEntry& entry, const model::Pod& pod) {
+    if (entry.spec->requests != pod.spec->requests) return false;
+    const auto& notes = pod.meta.annotations;
+    if (!entry.linked && !notes.has(model::kReservationAllocated) && !notes.has(model::kReservationDraws)) return true;
+    const auto links = model::read_links(notes);
+    return entry.linked && links && entry.linked->fault.empty() && entry.linked->links == *links &&
+           entry.linked->owners == pod.meta.owners && entry.spec->labels == pod.spec->labels;
+}
+
 // As the node would have said it.
 Error by_node(Error refused) {
     for (auto& cause : refused.causes) cause.field = "spec.nodeName";
@@ -261,7 +272,24 @@ Status BindRules::judge_created(const model::Pod& pod, const ledger::Ledger& led
     return {};
 }
 
-Status BindRules::judge_change(const model::Pod& before, const model::Pod& after, const ledger::Ledger& ledger) const {
+Status BindRules::judge_change(const model::Pod& after, ledger::PodIndex index, ledger::Ledger& ledger,
+                               const std::function<Result<model::Pod>()>& before) const {
+    const auto& entry = ledger.pod(index);
+    if (ledger.node_of(index) != after.node) {
+        return base::conflict(
+            fmt::format("pod {} is already assigned to node \"{}\"", after.meta.name, ledger.node_of(index)));
+    }
+    if (takes_the_same(entry, after)) return {};
+    if (entry.row == ledger::kNoRow) {
+        return base::conflict(fmt::format("there is no node \"{}\" that could say whether it fits", after.node));
+    }
+    const model::Pod was = TRY(before());
+    sched::Lifted lifted(ledger);
+    lifted.lift(index);
+    return judge_growth(was, after, ledger);
+}
+
+Status BindRules::judge_growth(const model::Pod& before, const model::Pod& after, const ledger::Ledger& ledger) const {
     TRY(judge_links_stay(before, after));
     const Resources lacks = lacking(after, ledger);
     const Resources lacked = lacking(before, ledger);

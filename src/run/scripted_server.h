@@ -22,6 +22,8 @@ public:
     // Before the component starts.
     void has(const std::string& plural, std::string object) { objects_[plural].push_back(std::move(object)); }
     std::unique_ptr<link::ApiClient> server();
+    // Later: the object changed.
+    void tell(const std::string& plural, std::string object, uint64_t revision);
 
     // Waits for the first request to this method and path's beginning that no earlier call has taken.
     link::Request take(const std::string& method, const std::string& path, link::Reply answer);
@@ -39,10 +41,12 @@ private:
     class Player;
     class PlayedFeed;
     void send(link::Request request, link::ReplyTo reply);
+    std::vector<link::FeedEvent> news(const std::string& plural);
 
     std::mutex mutex_;
     std::condition_variable changed_;
     std::map<std::string, std::vector<std::string>> objects_;
+    std::map<std::string, std::vector<link::FeedEvent>> news_;
     std::vector<Sent> open_;
     std::vector<link::Request> all_;
     std::optional<link::Reply> answer_;
@@ -50,11 +54,13 @@ private:
 
 class Script::PlayedFeed final : public link::Feed {
 public:
-    explicit PlayedFeed(std::vector<link::FeedEvent> events) : events_(std::move(events)) {}
-    std::vector<link::FeedEvent> poll(size_t) override { return std::exchange(events_, {}); }
+    PlayedFeed(std::shared_ptr<Script> script, std::string plural)
+        : script_(std::move(script)), plural_(std::move(plural)) {}
+    std::vector<link::FeedEvent> poll(size_t) override { return script_->news(plural_); }
 
 private:
-    std::vector<link::FeedEvent> events_;
+    const std::shared_ptr<Script> script_;
+    const std::string plural_;
 };
 
 class Script::Player final : public link::ApiClient {
@@ -64,12 +70,10 @@ public:
         script_->send(std::move(request), std::move(reply));
     }
     std::unique_ptr<link::Feed> follow(const link::Resource& resource, std::function<void()>) override {
-        std::vector<link::FeedEvent> events;
-        for (const auto& object : script_->objects_[resource.plural]) {
-            events.push_back({link::FeedEvent::Type::Put, std::make_shared<const std::string>(object), 1});
-        }
-        events.push_back({link::FeedEvent::Type::Synced, nullptr, 1});
-        return std::make_unique<PlayedFeed>(std::move(events));
+        for (const auto& object : script_->objects_[resource.plural]) script_->tell(resource.plural, object, 1);
+        const std::lock_guard lock(script_->mutex_);
+        script_->news_[resource.plural].push_back({link::FeedEvent::Type::Synced, nullptr, 1});
+        return std::make_unique<PlayedFeed>(script_, resource.plural);
     }
 
 private:
@@ -78,6 +82,17 @@ private:
 
 inline std::unique_ptr<link::ApiClient> Script::server() {
     return std::make_unique<Player>(shared_from_this());
+}
+
+inline void Script::tell(const std::string& plural, std::string object, uint64_t revision) {
+    const std::lock_guard lock(mutex_);
+    news_[plural].push_back(
+        {link::FeedEvent::Type::Put, std::make_shared<const std::string>(std::move(object)), revision});
+}
+
+inline std::vector<link::FeedEvent> Script::news(const std::string& plural) {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(news_[plural], {});
 }
 
 inline void Script::send(link::Request request, link::ReplyTo reply) {

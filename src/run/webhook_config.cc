@@ -22,17 +22,27 @@ Json condition(std::string_view name, std::string expression) {
     return JsonObject{{"name", name}, {"expression", std::move(expression)}};
 }
 
-Json webhook(const WebhookTarget& target, std::string_view name, std::string_view policy, JsonArray conditions) {
-    if (!target.trusted.empty()) {
+// What is asked about: which requests, and how CEL says the node.
+struct Asked {
+    std::string_view name, operation;
+    std::vector<std::string_view> resources;
+    std::string_view has_node, node;
+    bool trusts;  // some who ask have a ledger of their own
+};
+
+Json webhook(const WebhookTarget& target, const Asked& asked, std::string_view which, std::string_view policy,
+             JsonArray conditions) {
+    if (asked.trusts && !target.trusted.empty()) {
         conditions.push_back(
             condition("not-from-a-ledger", fmt::format("!(request.userInfo.username in {})", listed(target.trusted))));
     }
+    JsonArray resources(asked.resources.begin(), asked.resources.end());
     const Json rule(JsonObject{{"apiGroups", JsonArray{""}},
                                {"apiVersions", JsonArray{"v1"}},
-                               {"operations", JsonArray{"CREATE"}},
-                               {"resources", JsonArray{"pods/binding", "bindings"}},
+                               {"operations", JsonArray{asked.operation}},
+                               {"resources", std::move(resources)},
                                {"scope", "Namespaced"}});
-    return JsonObject{{"name", name},
+    return JsonObject{{"name", fmt::format("{}.{}.berth.dev", which, asked.name)},
                       {"clientConfig", JsonObject{{"url", target.url}, {"caBundle", base::to_base64(target.ca_pem)}}},
                       {"rules", JsonArray{rule}},
                       {"failurePolicy", policy},
@@ -45,14 +55,19 @@ Json webhook(const WebhookTarget& target, std::string_view name, std::string_vie
 }  // namespace
 
 Json webhook_configuration(const WebhookTarget& target, const std::set<std::string>& held_nodes) {
+    static const Asked all[] = {
+        {"bindings", "CREATE", {"pods/binding", "bindings"}, "", "object.target.name", true},
+        {"resizes", "UPDATE", {"pods/resize"}, "has(object.spec.nodeName) && ", "object.spec.nodeName", false}};
     JsonArray webhooks;
-    if (held_nodes.size() > kMostListed) {
-        webhooks.push_back(webhook(target, "held.bindings.berth.dev", "Fail", {}));
-    } else {
-        const std::string held = fmt::format("object.target.name in {}", listed(held_nodes));
-        webhooks.push_back(webhook(target, "held.bindings.berth.dev", "Fail", {condition("held", held)}));
+    for (const auto& asked : all) {
+        if (held_nodes.size() > kMostListed) {
+            webhooks.push_back(webhook(target, asked, "held", "Fail", {}));
+            continue;
+        }
+        const std::string held = fmt::format("{}{} in {}", asked.has_node, asked.node, listed(held_nodes));
+        webhooks.push_back(webhook(target, asked, "held", "Fail", {condition("held", held)}));
         webhooks.push_back(
-            webhook(target, "other.bindings.berth.dev", "Ignore", {condition("not-held", fmt::format("!({})", held))}));
+            webhook(target, asked, "other", "Ignore", {condition("not-held", fmt::format("!({})", held))}));
     }
     return JsonObject{{"apiVersion", "admissionregistration.k8s.io/v1"},
                       {"kind", "ValidatingWebhookConfiguration"},

@@ -18,8 +18,9 @@ struct WebhookTarget {
     std::vector<std::string> trusted;
 };
 
-// The ValidatingWebhookConfiguration: bindings to nodes that hold something fail when nobody answers, those to other
-// nodes go through then. Above a thousand such nodes all bindings are of the first kind: the condition would not fit.
+// The ValidatingWebhookConfiguration: bindings to nodes that hold something, and resizes of pods there, fail when
+// nobody answers, those of other nodes go through then. Above a thousand such nodes all are of the first kind: the
+// condition would not fit.
 Json webhook_configuration(const WebhookTarget& target, const std::set<std::string>& held_nodes);
 
 }  // namespace berth::run

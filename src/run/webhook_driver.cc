@@ -31,14 +31,16 @@ std::string text_at(const Json& document, std::initializer_list<std::string_view
     return std::string(base::find_string(document, path));
 }
 
+Result<model::Pod> pod_at(const Json& request, std::string_view key) {
+    const Json* object = base::find(request, {key});
+    if (object == nullptr || !object->is_object()) return base::bad_request("there is no pod");
+    return read_pod_here(base::to_text(*object));
+}
+
 // The pod as the binding would make it.
-model::Pod bound(model::Pod pod, const Json& binding) {
-    pod.node = text_at(binding, {"target", "name"});
-    if (const Json* notes = base::find(binding, {"metadata", "annotations"}); notes && notes->is_object()) {
-        for (const auto& [key, value] : notes->as_object()) {
-            if (value.is_string()) pod.meta.annotations.set(std::string(key), std::string(value.as_string()));
-        }
-    }
+model::Pod bound(model::Pod pod, const std::string& node, const model::Labels& annotations) {
+    pod.node = node;
+    for (const auto& [key, value] : annotations) pod.meta.annotations.set(key, value);
     return pod;
 }
 
@@ -51,12 +53,42 @@ WebhookDriver::WebhookDriver(Doors doors, WebhookOptions options)
     }
 }
 
-void WebhookDriver::ask(std::string body, Answer answer) {
+// Read here and once: whoever sends much to read takes none of the driver's time.
+void WebhookDriver::ask(const std::string& body, Answer answer) {
+    auto question = read(body);
+    if (!question) return answer(400, "this is no AdmissionReview of a Binding or of a pod's resize\n");
+    question->answer = std::move(answer);
     {
         const std::lock_guard lock(mutex_);
-        asked_.push_back({std::move(body), std::move(answer)});
+        asked_.push_back(std::move(*question));
     }
     doors_.wake();
+}
+
+Result<WebhookDriver::Question> WebhookDriver::read(const std::string& body) {
+    const Json asked = TRY(base::parse_json(body));
+    const Json* request = base::find(asked, {"request"});
+    const Json* object = request ? base::find(*request, {"object"}) : nullptr;
+    if (!object || !object->is_object()) return base::bad_request("there is no object");
+    Question question;
+    question.uid = text_at(*request, {"uid"});
+    const Json* dry = base::find(*request, {"dryRun"});
+    question.dry = dry && dry->is_bool() && dry->as_bool();
+    if (text_at(*request, {"subResource"}) == "resize") {
+        question.what = Resize{TRY(pod_at(*request, "oldObject")), TRY(pod_at(*request, "object"))};
+        return question;
+    }
+    Binding binding{text_at(*request, {"namespace"}),
+                    text_at(*object, {"metadata", "name"}),
+                    text_at(*object, {"target", "name"}),
+                    {}};
+    if (const Json* notes = base::find(*object, {"metadata", "annotations"}); notes && notes->is_object()) {
+        for (const auto& [key, value] : notes->as_object()) {
+            if (value.is_string()) binding.annotations.set(std::string(key), std::string(value.as_string()));
+        }
+    }
+    question.what = std::move(binding);
+    return question;
 }
 
 void WebhookDriver::turn(const Moment& now) {
@@ -110,6 +142,8 @@ void WebhookDriver::apply(const ledger::Kind& kind, const link::FeedEvent& event
 }
 
 void WebhookDriver::apply_pod(const model::Pod& pod) {
+    const auto assumed = assumed_.find(pod.meta.uid);
+    if (assumed != assumed_.end() && pod.meta.revision <= assumed->second.from) return;
     if (!pod.node.empty() || pod.terminal()) {
         assumed_.erase(pod.meta.uid);
         return ledger_.put(pod);
@@ -166,43 +200,56 @@ void WebhookDriver::answer_questions() {
 
 // False: the pod has not come yet.
 bool WebhookDriver::try_answer(Question& question) {
-    const auto asked = base::parse_json(question.body);
-    const Json* request = asked ? base::find(*asked, {"request"}) : nullptr;
-    const Json* binding = request ? base::find(*request, {"object"}) : nullptr;
-    if (!binding || !binding->is_object()) {
-        question.answer(400, "this is no AdmissionReview of a Binding\n");
-        return true;
-    }
-    const auto answer = [&](const Status& verdict) {
-        question.answer(200,
-                        review(text_at(*request, {"uid"}), verdict.ok(), verdict.ok() ? "" : verdict.error().message));
-        return true;
-    };
-    if (!held_.contains(text_at(*binding, {"target", "name"}))) return answer({});
-    const auto name = fmt::format("{}/{}", text_at(*request, {"namespace"}), text_at(*binding, {"metadata", "name"}));
-    const auto found = waiting_.find(name);
-    if (found == waiting_.end()) {
+    auto verdict = std::visit([&](const auto& what) { return judge(what, question.dry); }, question.what);
+    if (!verdict) {
         if (!question.since) question.since = now_.now;
         if (now_.now < *question.since + kPatience) return false;
-        return answer(base::conflict(fmt::format("pod \"{}\" is not known to be waiting for a node", name)));
+        verdict = base::conflict("the pod is not known here yet");
     }
-    const model::Pod pod = bound(found->second, *binding);
-    const Status verdict = judge(pod);
-    const Json* dry = base::find(*request, {"dryRun"});
-    if (verdict.ok() && !(dry && dry->is_bool() && dry->as_bool())) {
-        ledger_.put(pod);
-        assumed_.insert_or_assign(pod.meta.uid, Assumed{now_.now + kAssumed, pod});
-    }
-    return answer(verdict);
+    question.answer(200, review(question.uid, verdict->ok(), verdict->ok() ? "" : verdict->error().message));
+    return true;
 }
 
-Status WebhookDriver::judge(const model::Pod& pod) const {
+// None: the pod has not come yet. What is let through is counted, unless it is only tried.
+std::optional<Status> WebhookDriver::judge(const Binding& binding, bool dry) {
+    if (!held_.contains(binding.node)) return Status();
+    const auto found = waiting_.find(fmt::format("{}/{}", binding.ns, binding.pod));
+    if (found == waiting_.end()) return std::nullopt;
+    const model::Pod pod = bound(found->second, binding.node, binding.annotations);
+    const Status verdict = judge_bind(pod);
+    if (verdict.ok() && !dry) assume(pod, 0);
+    return verdict;
+}
+
+Status WebhookDriver::judge_bind(const model::Pod& pod) const {
     if (const auto other = assumed_.find(pod.meta.uid); other != assumed_.end()) {
         if (other->second.pod.node == pod.node) return {};
         return base::conflict(
             fmt::format("pod \"{}\" is just being bound to node \"{}\"", pod.meta.full_name(), other->second.pod.node));
     }
-    return rules_.judge_bind(pod, ledger_);
+    return options_.rules.judge_bind(pod, ledger_);
+}
+
+// What it leaves is free when the news say so, and of two that are under way either may be made: the most counts.
+std::optional<Status> WebhookDriver::judge(const Resize& resize, bool dry) {
+    const auto& [before, after] = resize;
+    if (!held_.contains(after.node) || after.terminal()) return Status();
+    const auto index = ledger_.find_pod(after.meta.uid);
+    if (index == ledger::kNone) return std::nullopt;
+    const Status verdict = options_.rules.judge_change(after, index, ledger_, [&] { return before; });
+    if (!verdict.ok() || dry) return verdict;
+    model::PodSpec most = *after.spec;
+    most.requests.max(before.spec->requests);
+    most.requests.max(ledger_.pod(index).spec->requests);
+    model::Pod grown = after;
+    grown.spec = std::make_shared<const model::PodSpec>(std::move(most));
+    assume(grown, before.meta.revision);
+    return verdict;
+}
+
+void WebhookDriver::assume(const model::Pod& pod, uint64_t from) {
+    ledger_.put(pod);
+    assumed_.insert_or_assign(pod.meta.uid, Assumed{now_.now + kAssumed, pod, from});
 }
 
 // ---- certificate, server, configuration
@@ -245,7 +292,7 @@ void WebhookDriver::keep_registered() {
     const auto passed = [&](base::Duration span) { return !registered_ || now_.now >= *registered_ + span; };
     if (!current_ || session_.under_way() > 0 || !passed(kBetweenWrites)) return;
     WebhookTarget target;
-    target.url = fmt::format("https://{}:{}/bindings", options_.host, options_.port);
+    target.url = fmt::format("https://{}:{}{}", options_.host, options_.port, options_.path);
     target.ca_pem = previous_ca_ + current_->ca_pem + (next_keys_ ? next_keys_->ca_pem : "");
     target.trusted = options_.trusted;
     std::string wanted = base::to_text(webhook_configuration(target, held_));

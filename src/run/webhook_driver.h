@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "base/string_map.h"
@@ -25,14 +26,16 @@ struct ServingKeys {
 struct WebhookOptions {
     std::string host = {};  // where the API server reaches us
     uint16_t port = 0;
+    std::string path = "/bindings";
     std::vector<std::string> trusted = {};
     base::Duration certificate_life = std::chrono::hours(30 * 24);
+    BindRules rules = BindRules();
 };
 
-// The judge of a stock API server, which checks no capacity: a validating webhook on bindings. A ledger of stored
-// objects, and of the bindings that were just let through, answers; nodes that hold nothing are not its business. It
-// renews its certificate, and writes the configuration that points at it. That stays after our end, so that nodes with
-// holds are closed until the next one answers.
+// The judge of a stock API server, which checks no capacity: a validating webhook on bindings, and on resizes of pods.
+// A ledger of stored objects, and of what was just let through, answers; nodes that hold nothing are not its business.
+// It renews its certificate, and writes the configuration that points at it. That stays after our end, so that nodes
+// with holds are closed until the next one answers.
 class WebhookDriver final : public Driver {
 public:
     // `answer` is called with a code and a body, once or, when we end, never.
@@ -48,7 +51,7 @@ public:
     WebhookDriver(Doors doors, WebhookOptions options);
 
     // Any thread: an AdmissionReview came.
-    void ask(std::string body, Answer answer);
+    void ask(const std::string& body, Answer answer);
 
     void turn(const Moment& now) override;
     base::Instant next() const override;
@@ -60,14 +63,24 @@ private:
     struct Sent {
         std::string pod;  // the uid of one that is read back; empty: our configuration was written
     };
+    struct Binding {
+        std::string ns, pod, node;
+        model::Labels annotations;
+    };
+    struct Resize {
+        model::Pod before, after;
+    };
     struct Question {
-        std::string body;
+        std::string uid;
+        bool dry = false;
+        std::variant<Binding, Resize> what;
         Answer answer;
         std::optional<base::Instant> since = {};  // it was first looked at
     };
     struct Assumed {
         base::Instant until;  // then the stored pod is asked
         model::Pod pod;
+        uint64_t from = 0;  // news of this revision, or older ones, know nothing of it
         bool reading = false;
     };
 
@@ -78,9 +91,13 @@ private:
     void take_stored(const std::string& uid, const Result<link::Reply>& reply);
     void registered(const Result<link::Reply>& reply);
     void recount_held();
+    static Result<Question> read(const std::string& body);
     void answer_questions();
     bool try_answer(Question& question);
-    Status judge(const model::Pod& pod) const;
+    std::optional<Status> judge(const Binding& binding, bool dry);
+    std::optional<Status> judge(const Resize& resize, bool dry);
+    Status judge_bind(const model::Pod& pod) const;
+    void assume(const model::Pod& pod, uint64_t from);
 
     void keep_certificate();
     bool listen(const ServingKeys& keys);
@@ -89,7 +106,6 @@ private:
     Doors doors_;
     link::Session<Sent> session_;
     const WebhookOptions options_;
-    const BindRules rules_;
     ledger::Ledger ledger_;
     base::StringMap<model::Pod> waiting_;  // pods without a node, by namespace/name
     base::StringMap<Assumed> assumed_;     // let through and not yet seen bound, by uid

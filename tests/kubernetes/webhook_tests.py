@@ -108,4 +108,33 @@ def renewed_certificate(stage):
         stage.say(f"{done} bindings, {refused} sent again")
 
 
-TESTS = [reserved_room_is_closed, renewed_certificate]
+def resize(cluster, name, cpu):
+    body = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}}
+    return cluster.ask("PATCH", f"{PODS}/{name}/resize", body, kind="application/strategic-merge-patch+json")
+
+
+def pods_do_not_grow_into_reserved_room(stage):
+    """A pod beside a reservation is resized into what is free there, and no further"""
+    with stage.cluster() as cluster:
+        prepare(cluster)
+        cluster.nodes(1)
+        watch = Watcher(cluster)
+        cluster.apply(reservation("r", "o", "3"))
+        watch.phase("r", "Available")
+        held(cluster, ["node-0"])
+        cluster.make(PODS, pod("p", "500m", None, scheduler="nobody"))
+        assert bind(cluster, "p", "node-0")[0] == 201
+        code, answer = resize(cluster, "p", "1100m")
+        assert code == 409 and "Insufficient cpu" in answer["message"], (code, answer)
+        code, answer = resize(cluster, "p", "1")
+        assert code == 200, (code, answer)
+        check(cluster)
+        cluster.make(PODS, pod("q", "100m", None, scheduler="nobody"))
+        code, answer = bind(cluster, "q", "node-0")
+        assert code == 409, (code, answer)
+        assert resize(cluster, "p", "800m")[0] == 200
+        wait_for("what it left is free", lambda: bind(cluster, "q", "node-0")[0] == 201)
+        check(cluster)
+
+
+TESTS = [reserved_room_is_closed, pods_do_not_grow_into_reserved_room, renewed_certificate]
