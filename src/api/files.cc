@@ -89,12 +89,4 @@ Status write_private_file(const std::string& path, std::string_view text) {
     return {};
 }
 
-Status make_private_directory(const std::string& path) {
-    std::error_code ec;
-    std::filesystem::create_directories(path, ec);
-    if (ec) return base::internal(fmt::format("cannot create the directory {}: {}", path, ec.message()));
-    if (::chmod(path.c_str(), 0700) != 0) return trouble("set the mode of", path);
-    return {};
-}
-
 }  // namespace berth::api

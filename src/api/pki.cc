@@ -8,6 +8,7 @@
 #include <openssl/rand.h>
 #include <openssl/sha.h>
 #include <openssl/x509v3.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -276,6 +277,12 @@ Status load_or_make_admin_token(const std::string& directory, Pki& pki) {
 
 // Whoever reads one of these files is the administrator; who writes one becomes it.
 Status check_modes(const std::string& directory) {
+    struct stat info{};
+    if (::stat(directory.c_str(), &info) == 0 && (info.st_mode & 022) != 0) {
+        return base::bad_request(
+            fmt::format("{} holds keys, and others may change what is in it (mode {:04o}): run chmod 700 {}", directory,
+                        info.st_mode & 07777, directory));
+    }
     for (const auto* file : {"ca.key", "server.key", "admin.key", "scheduler.key", "tokens", "revoked"}) {
         TRY(base::check_private(fmt::format("{}/{}", directory, file)));
     }
@@ -285,7 +292,7 @@ Status check_modes(const std::string& directory) {
 }  // namespace
 
 Result<Pki> open_pki(const std::string& directory, const std::vector<std::string>& hosts) {
-    TRY(make_private_directory(directory));
+    TRY(base::make_private_directory(directory));
     const DirectoryLock lock = TRY(DirectoryLock::take(directory));
     TRY(check_modes(directory));
     Pki pki;
@@ -303,7 +310,7 @@ Result<KeyPair> issue_client(const std::string& directory, const std::string& us
     const KeyPair ca = TRY(read_pair(directory + "/ca"));
     const KeyPair made = TRY(issue_for(directory, ca, {user, groups}, days));
     const auto says = read_certificate(parse_certificate(made.certificate_pem).get());
-    TRY(make_private_directory(directory + "/issued"));
+    TRY(base::make_private_directory(directory + "/issued"));
     TRY(write_private_file(fmt::format("{}/issued/{}.crt", directory, says.serial), made.certificate_pem));
     return made;
 }

@@ -9,6 +9,7 @@
 #include "api/authn.h"
 #include "api/credentials.h"
 #include "api/files.h"
+#include "base/private_file.h"
 
 namespace berth::api {
 namespace {
@@ -60,11 +61,15 @@ TEST(Pki, AKeyThatOthersMayReadIsRefused) {
         ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
     }
     EXPECT_TRUE(open_pki(directory.path, {"localhost"}).ok());
+    ASSERT_EQ(::chmod(directory.path.c_str(), 0770), 0);
+    EXPECT_FALSE(open_pki(directory.path, {"localhost"}).ok()) << "who writes there brings keys of his own";
+    ASSERT_EQ(::chmod(directory.path.c_str(), 0755), 0);
+    EXPECT_TRUE(open_pki(directory.path, {"localhost"}).ok());
 }
 
 struct Asked : Directory {
     Asked() : clock(base::system_clock().wall()) {
-        EXPECT_TRUE(make_private_directory(path).ok());
+        EXPECT_TRUE(base::make_private_directory(path).ok());
         credentials = *Credentials::open(path, clock, {});
     }
     void write(const std::string& rows) { EXPECT_TRUE(write_private_file(path + "/tokens", rows).ok()); }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "api/kubeconfig.h"
+#include "base/private_file.h"
 #include "cli/command.h"
 #include "link/kubeconfig.h"
 
@@ -10,8 +11,8 @@ namespace berth::app {
 
 Result<CredentialFiles> CredentialFiles::open(const std::string& data_dir) {
     const std::string pki = data_dir + "/pki";
-    TRY(api::make_private_directory(data_dir));
-    TRY(api::make_private_directory(pki));
+    TRY(base::make_private_directory(data_dir));
+    TRY(base::make_private_directory(pki));
     return CredentialFiles(data_dir, pki, TRY(api::DirectoryLock::take(pki)));
 }
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdio>
+#include <exception>
 #include <string_view>
 
 #include "app/commands.h"
@@ -41,6 +42,18 @@ void print_help(std::FILE* out) {
     fmt::print(out, "\n'berth COMMAND --help' says more about one of them.\n");
 }
 
+// What nobody expected (no memory, a directory that cannot be read): a sentence and an exit code, never a signal.
+int run(const Command& command, std::vector<std::string> words) {
+    try {
+        return command.run(std::move(words));
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "berth {}: {}\n", command.name, error.what());
+    } catch (...) {
+        fmt::print(stderr, "berth {}: an exception without a word\n", command.name);
+    }
+    return berth::cli::kFailed;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -50,7 +63,7 @@ int main(int argc, char** argv) {
         return words.empty() ? berth::cli::kWrongUsage : berth::cli::kDone;
     }
     for (const auto& command : kCommands) {
-        if (words[0] == command.name) return command.run({words.begin() + 1, words.end()});
+        if (words[0] == command.name) return run(command, {words.begin() + 1, words.end()});
     }
     fmt::print(stderr, "berth: unknown command \"{}\"; 'berth help' lists them\n", words[0]);
     return berth::cli::kWrongUsage;

@@ -1,22 +1,96 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
 
+#include "api/files.h"
 #include "app/commands.h"
+#include "base/private_file.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "store/backup.h"
+#include "store/data_dir.h"
 
 namespace berth::app {
 namespace {
 
+namespace fs = std::filesystem;
+
+constexpr std::string_view kKeys = "pki";
+
 int say(const char* what, const std::string& where, const Result<store::Checked>& done) {
     if (!done) {
-        fmt::print(stderr, "berth: {}\n", done.error().message);
+        fmt::print(stderr, "berth store: {}\n", done.error().message);
         return cli::kFailed;
     }
     fmt::print("{} {}: {} objects in {} rows, revision {}, history from {}, format {}\n", what, where, done->objects,
                done->rows, done->revision, done->floor, done->format);
+    return cli::kDone;
+}
+
+// The certificates, keys and tokens of a data directory. Without them nobody who was known is known again.
+Result<store::Companions> read_keys(const std::string& data_dir) {
+    store::Companions out;
+    std::error_code error;
+    const fs::path keys = fs::path(data_dir) / kKeys;
+    if (!fs::is_directory(keys, error)) return out;
+    const auto lock = TRY(api::DirectoryLock::take(keys.string()));
+    for (fs::recursive_directory_iterator at(keys, error), end; !error && at != end; at.increment(error)) {
+        if (!at->is_regular_file(error)) continue;
+        const auto name = (fs::path(kKeys) / at->path().lexically_relative(keys)).string();
+        out.emplace(name, TRY(api::read_file(at->path().string())));
+    }
+    if (error) return base::internal(fmt::format("cannot read {}: {}", keys.string(), error.message()));
+    return out;
+}
+
+// Those that are there are newer, and know who was shut out since. All or none.
+Status place_keys(const std::string& data_dir, const store::Companions& keys) {
+    std::error_code error;
+    const fs::path place = fs::path(data_dir) / kKeys, unfinished = fs::path(data_dir) / "pki.restoring";
+    if (keys.empty() || fs::exists(place, error)) return {};
+    fs::remove_all(unfinished, error);
+    for (const auto& [name, bytes] : keys) {
+        const auto within = fs::path(name).lexically_relative(kKeys);
+        if (!name.starts_with("pki/")) return base::invalid(fmt::format("the backup has an odd file, {}", name));
+        TRY(base::make_private_directory((unfinished / within).parent_path().string()));
+        TRY(api::write_private_file((unfinished / within).string(), bytes));
+    }
+    return store::rename_durably(unfinished.string(), place.string());
+}
+
+int back_up(const std::string& data_dir, const std::string& file, bool without_keys) {
+    const auto keys = without_keys ? store::Companions() : read_keys(data_dir);
+    if (!keys) return say("", "", keys.error());
+    const auto done = store::back_up(data_dir, file, *keys);
+    if (const int code = say("wrote", file, done); code != cli::kDone) return code;
+    if (without_keys) {
+        fmt::print(
+            "it holds no keys: kubeconfigs and tokens of today will not do where it is restored into a new "
+            "directory\n");
+    } else if (done->companions > 0) {
+        fmt::print("it holds the {} files of {}/{}, private keys among them: whoever reads it is an administrator\n",
+                   done->companions, data_dir, kKeys);
+    }
+    return cli::kDone;
+}
+
+int restore_from(const std::string& file, const std::string& data_dir, store::RestoreOptions options) {
+    std::error_code error;
+    const bool had_keys = fs::exists(fs::path(data_dir) / kKeys, error);
+    options.place = [&](const store::Companions& keys) { return place_keys(data_dir, keys); };
+    const auto done = store::restore(file, data_dir, options);
+    if (const int code = say("restored", data_dir, done); code != cli::kDone) return code;
+    if (had_keys) {
+        fmt::print("the keys and tokens in {}/{} stay as they are\n", data_dir, kKeys);
+    } else if (done->companions > 0) {
+        fmt::print("with its {} files of {}: kubeconfigs and tokens of then are good again\n", done->companions, kKeys);
+    } else {
+        fmt::print(
+            "the backup holds no keys: the next start makes new ones, and kubeconfigs and tokens of before will not "
+            "do\n");
+    }
     return cli::kDone;
 }
 
@@ -28,6 +102,7 @@ int store(std::vector<std::string> words) {
     std::string file;
     store::RestoreOptions options;
     store::RepairOptions mend;
+    bool without_keys = false;
     auto& backup = line.command("backup", "copy a store, also one in use, into a new file");
     auto& restore = line.command("restore", "put a backup in the place of a store");
     auto& check = line.command("check", "read every page and every row of a store or a backup");
@@ -35,13 +110,14 @@ int store(std::vector<std::string> words) {
     for (auto* each : {&backup, &restore, &check, &repair})
         each->option("--data-dir", data_dir, "default ./berth-data");
     backup.option("file", file, "the file to write").required();
+    backup.flag("--without-keys", without_keys, "leave certificates, keys and tokens (pki) out of it");
     restore.option("file", file, "the backup").required();
     restore.flag("--force", options.force, "replace the store that is there, and keep it beside");
     repair.flag("--accept-loss", mend.accept_loss, "do it; without it, say what would be lost");
     check.option("file", file, "a backup; without it the store in --data-dir");
     if (const auto code = line.parse(std::move(words))) return *code;
-    if (backup.given()) return say("wrote", file, store::back_up(data_dir, file));
-    if (restore.given()) return say("restored", data_dir, store::restore(file, data_dir, options));
+    if (backup.given()) return back_up(data_dir, file, without_keys);
+    if (restore.given()) return restore_from(file, data_dir, options);
     if (repair.given()) return say("repaired", data_dir, store::repair(data_dir, mend));
     if (file.empty()) return say("sound:", data_dir, store::check_store(data_dir));
     return say("sound:", file, store::check_file(file));

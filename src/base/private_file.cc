@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <cerrno>
+#include <filesystem>
+
 namespace berth::base {
 
 Status check_private(const std::string& path) {
@@ -14,6 +17,18 @@ Status check_private(const std::string& path) {
     return bad_request(
         fmt::format("{} holds a secret, and others may read or change it (mode {:04o}): run chmod 600 {}", path,
                     info.st_mode & 07777, path));
+}
+
+Status make_private_directory(const std::string& path) {
+    struct stat info{};
+    if (::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) return {};
+    std::filesystem::path plain(path);
+    if (!plain.has_filename()) plain = plain.parent_path();  // a slash at its end
+    std::error_code error;
+    if (plain.has_parent_path()) std::filesystem::create_directories(plain.parent_path(), error);
+    if (!error && ::mkdir(plain.c_str(), 0700) != 0) error = std::error_code(errno, std::generic_category());
+    if (!error) return {};
+    return internal(fmt::format("cannot make the directory {}: {}", path, error.message()));
 }
 
 }  // namespace berth::base

@@ -11,4 +11,7 @@ namespace berth::base {
 // below /run/secrets is a container's own. Nothing is said of a file that is not there, or is no file (a pipe).
 Status check_private(const std::string& path);
 
+// Makes a directory that is missing, for its owner alone, and those above it. One that is there stays as it is.
+Status make_private_directory(const std::string& path);
+
 }  // namespace berth::base

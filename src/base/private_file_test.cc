@@ -33,5 +33,25 @@ TEST(PrivateFile, IsTheOwnersAlone) {
     std::filesystem::remove_all(folder);
 }
 
+TEST(PrivateDirectory, IsMadeForItsOwnerAloneAndLeftAsItIs) {
+    char name[] = "/tmp/berth-private-XXXXXX";
+    const std::string folder = ::mkdtemp(name);
+    const auto mode = [](const std::string& path) {
+        struct stat info{};
+        EXPECT_EQ(::stat(path.c_str(), &info), 0) << path;
+        return info.st_mode & 07777;
+    };
+    EXPECT_TRUE(make_private_directory(folder + "/a/b/"));
+    EXPECT_EQ(mode(folder + "/a/b"), 0700u);
+    EXPECT_EQ(::chmod((folder + "/a/b").c_str(), 0755), 0);
+    EXPECT_TRUE(make_private_directory(folder + "/a/b"));
+    EXPECT_EQ(mode(folder + "/a/b"), 0755u);
+    std::ofstream(folder + "/file") << "no directory";
+    EXPECT_FALSE(make_private_directory(folder + "/file"));
+    EXPECT_FALSE(make_private_directory(folder + "/file/below"));
+    EXPECT_FALSE(make_private_directory(""));
+    std::filesystem::remove_all(folder);
+}
+
 }  // namespace
 }  // namespace berth::base

@@ -65,13 +65,13 @@ Status remove_files(const DataDir& dir) {
 // A second name for each file of the present store, so that it stays whole in a directory of its own.
 Status keep_replaced(const DataDir& dir) {
     int number = 1;
-    while (fs::exists(fmt::format("{}/replaced-{}", dir.path, number))) ++number;
+    while (TRY(size_of(fmt::format("{}/replaced-{}", dir.path, number)))) ++number;
     const DataDir kept{fmt::format("{}/replaced-{}", dir.path, number)};
     std::error_code error;
     fs::create_directory(kept.path, error);
     for (const auto& [from, to] : {std::pair{dir.file(), kept.file()}, std::pair{dir.wal(), kept.wal()},
                                    std::pair{dir.acknowledged(), kept.acknowledged()}}) {
-        if (!error && fs::exists(from)) fs::create_hard_link(from, to, error);
+        if (!error && TRY(size_of(from))) fs::create_hard_link(from, to, error);
     }
     if (error) return base::internal(fmt::format("cannot keep the old store in {}: {}", kept.path, error.message()));
     return sync_path(kept.path);
@@ -95,6 +95,7 @@ Status swap_in(const DataDir& dir, Unfinished& fresh, Revision last) {
 
 Result<Checked> check(LogFile& file) {
     Checked checked;
+    checked.companions = TRY(read_companions(file.database())).size();
     checked.format = TRY(file.database().number("PRAGMA user_version"));
     TRY(file.quick_check());
     std::set<Key> keys;
@@ -121,8 +122,16 @@ Revision newest_known(const DataDir& dir) {
     return newest;
 }
 
+Result<Companions> take_companions(const std::string& path) {
+    auto database = TRY(Database::open(path, Database::Mode::Write));
+    auto companions = TRY(read_companions(database));
+    TRY(erase_companions(database));
+    return companions;
+}
+
 // Puts a copy of `from` in the place of what is in `dir`, which is kept. Under the lock.
-Result<Checked> install(const std::string& from, const DataDir& dir) {
+Result<Checked> install(const std::string& from, const DataDir& dir,
+                        const std::function<Status(const Companions&)>& place) {
     Unfinished fresh(dir.unfinished());
     std::error_code ignored;
     fs::remove(fresh.path(), ignored);
@@ -132,9 +141,12 @@ Result<Checked> install(const std::string& from, const DataDir& dir) {
         last = std::max(last, source->extent().last) + kRestoreLeap;
         TRY(copy_database(source->database(), fresh.path()));
     }
+    const auto companions = TRY(take_companions(fresh.path()));
     TRY(LogFile::leap(fresh.path(), last));
     Checked checked = TRY(check_file(fresh.path()));
-    if (fs::exists(dir.file()) && !fs::exists(dir.restoring())) TRY(keep_replaced(dir));
+    checked.companions = companions.size();
+    if (place) TRY(place(companions));
+    if (TRY(size_of(dir.file())) && !TRY(size_of(dir.restoring()))) TRY(keep_replaced(dir));
     TRY(swap_in(dir, fresh, last));
     return checked;
 }
@@ -149,11 +161,15 @@ Result<Checked> check_store(const std::string& data_dir) {
     return check(*TRY(LogFile::open_to_read(DataDir{data_dir})));
 }
 
-Result<Checked> back_up(const std::string& data_dir, const std::string& to) {
-    if (fs::exists(to)) return base::conflict(fmt::format("{} exists already: name a new file for the backup", to));
+Result<Checked> back_up(const std::string& data_dir, const std::string& to, const Companions& companions) {
+    if (TRY(size_of(to))) return base::conflict(fmt::format("{} exists already: name a new file for the backup", to));
     auto source = TRY(LogFile::open_to_read(DataDir{data_dir}));
     Unfinished copy(to + ".unfinished");
     TRY(copy_database(source->database(), copy.path()));
+    if (!companions.empty()) {
+        auto database = TRY(Database::open(copy.path(), Database::Mode::Write));
+        TRY(put_companions(database, companions));
+    }
     Checked checked = TRY(check_file(copy.path()));
     TRY(copy.finish(to));
     return checked;
@@ -163,12 +179,12 @@ Result<Checked> restore(const std::string& from, const std::string& data_dir, Re
     const DataDir dir{data_dir};
     TRY(check_file(from));
     const auto lock = TRY(DirLock::take(dir));
-    const bool occupied = fs::exists(dir.file()) || fs::exists(dir.restoring());
+    const bool occupied = TRY(size_of(dir.file())) || TRY(size_of(dir.restoring()));
     if (occupied && !options.force) {
         return base::conflict(
             fmt::format("{} holds a store already: --force replaces it and keeps the old one beside it", data_dir));
     }
-    return install(from, dir);
+    return install(from, dir, options.place);
 }
 
 Result<Checked> repair(const std::string& data_dir, RepairOptions options) {
@@ -185,7 +201,7 @@ Result<Checked> repair(const std::string& data_dir, RepairOptions options) {
                         "beside it, and lets revisions go on far above all that were given",
                         sound.error().message, left.objects, left.revision));
     }
-    return install(dir.file(), dir);
+    return install(dir.file(), dir, {});
 }
 
 }  // namespace berth::store

@@ -49,6 +49,50 @@ TEST_F(StoreBackup, ABackupOfALiveStoreIsWholeAndRestoresElsewhere) {
     EXPECT_EQ(copy->commit(create(pod("new"), "text"))->revision, 51 + kRestoreLeap);
 }
 
+TEST_F(StoreBackup, FilesThatABackupCarriesAreCheckedPutInPlaceAndLeaveNothingInTheStore) {
+    const Companions keys{{"pki/ca.key", "a secret of some length"}, {"pki/issued/1.crt", ""}};
+    ASSERT_TRUE(open(data)->commit(create(pod("a"), "one")));
+    ASSERT_EQ(back_up(data, file, keys)->companions, 2u);
+    EXPECT_EQ(check_file(file)->companions, 2u);
+    Companions placed;
+    const std::string other = temp.path() + "/other";
+    const auto refuse = [](const Companions&) { return Status(base::internal("no")); };
+    EXPECT_FALSE(restore(file, other, {.place = refuse}));
+    EXPECT_FALSE(fs::exists(other + "/store.db"));
+    const auto take = [&](const Companions& carried) {
+        placed = carried;
+        return Status();
+    };
+    ASSERT_TRUE(restore(file, other, {.place = take}));
+    EXPECT_EQ(placed, keys);
+    EXPECT_EQ(check_store(other)->companions, 0u);
+    std::ifstream left(other + "/store.db");
+    const std::string bytes(std::istreambuf_iterator<char>(left), {});
+    EXPECT_EQ(bytes.find("a secret"), std::string::npos);
+    EXPECT_TRUE(open(other)->get(pod("a")));
+}
+
+TEST_F(StoreBackup, AFileThatWasChangedInABackupOrLeadsElsewhereIsRefused) {
+    ASSERT_TRUE(open(data)->commit(create(pod("a"), "one")));
+    ASSERT_TRUE(back_up(data, file, {{"pki/ca.key", "secret"}}));
+    {
+        auto database = *Database::open(file, Database::Mode::Write);
+        ASSERT_TRUE(database.execute("UPDATE companion SET bytes = 'other'"));
+    }
+    EXPECT_FALSE(check_file(file));
+    EXPECT_FALSE(restore(file, temp.path() + "/other", {}));
+    for (const std::string name : {"../evil", "/evil", "pki/../../evil", "pki//../x", ".", ""}) {
+        const std::string odd = temp.path() + "/odd.db";
+        fs::remove(odd);
+        ASSERT_TRUE(back_up(data, odd)) << name;
+        {
+            auto database = *Database::open(odd, Database::Mode::Write);
+            ASSERT_TRUE(put_companions(database, {{name, "text"}}));
+        }
+        EXPECT_FALSE(check_file(odd)) << name;
+    }
+}
+
 TEST_F(StoreBackup, RestoreReplacesOnlyWithForceAndKeepsTheOldStore) {
     {
         auto store = open(data);

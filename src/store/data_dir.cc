@@ -10,6 +10,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/private_file.h"
+
 namespace berth::store {
 namespace {
 
@@ -19,13 +21,11 @@ std::string holder(int fd) {
     return got > 0 ? fmt::format("process {}", std::string_view(text, static_cast<size_t>(got))) : "another process";
 }
 
-Status make_directory(const std::string& path) {
-    std::error_code error;
-    if (std::filesystem::is_directory(path, error)) return {};
-    std::filesystem::create_directories(path, error);
-    if (error) return base::internal(fmt::format("cannot make the directory {}: {}", path, error.message()));
-    if (chmod(path.c_str(), 0700) != 0) return system_error("chmod " + path);
-    return {};
+// Whoever held it before may have removed the file: then this is a lock of nothing.
+bool leads_to(const std::string& path, int fd) {
+    struct stat named = {}, locked = {};
+    return stat(path.c_str(), &named) == 0 && fstat(fd, &locked) == 0 && named.st_dev == locked.st_dev &&
+           named.st_ino == locked.st_ino;
 }
 
 }  // namespace
@@ -35,17 +35,20 @@ Error system_error(const std::string& what) {
 }
 
 Result<std::unique_ptr<DirLock>> DirLock::take(const DataDir& dir) {
-    TRY(make_directory(dir.path));
-    const int fd = open(dir.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0) return system_error("open " + dir.lock());
-    std::unique_ptr<DirLock> lock(new DirLock(fd));
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        return base::conflict(fmt::format("the store in {} is in use by {}: stop it first, or use another --data-dir",
-                                          dir.path, holder(fd)));
-    }
+    TRY(base::make_private_directory(dir.path));
+    std::unique_ptr<DirLock> lock;
+    do {
+        const int fd = open(dir.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        if (fd < 0) return system_error("open " + dir.lock());
+        lock.reset(new DirLock(fd));
+        if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+            return base::conflict(
+                fmt::format("{} is in use by {}: stop it first, or use another --data-dir", dir.path, holder(fd)));
+        }
+    } while (!leads_to(dir.lock(), lock->fd_));
     // Only for the message above, so a full disk does not matter; the lock itself is the kernel's.
     const std::string pid = std::to_string(getpid());
-    if (ftruncate(fd, 0) == 0) (void)!pwrite(fd, pid.data(), pid.size(), 0);
+    if (ftruncate(lock->fd_, 0) == 0) (void)!pwrite(lock->fd_, pid.data(), pid.size(), 0);
     return lock;
 }
 
@@ -68,6 +71,13 @@ Status InPlace::check() const {
         if (!same) return base::internal(fmt::format("{} was removed or replaced while it was in use", file.path));
     }
     return {};
+}
+
+Result<std::optional<uint64_t>> size_of(const std::string& path) {
+    struct stat info = {};
+    if (stat(path.c_str(), &info) == 0) return std::optional<uint64_t>(info.st_size);
+    if (errno == ENOENT || errno == ENOTDIR) return std::optional<uint64_t>();
+    return system_error("look at " + path);
 }
 
 Status sync_path(const std::string& path) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,9 @@ private:
     };
     std::vector<File> files_;
 };
+
+// The size of a file; none: there is none. An Error where nobody can see that (a closed directory, a loop of links).
+Result<std::optional<uint64_t>> size_of(const std::string& path);
 
 // What POSIX needs so that names and contents survive a power cut.
 Status sync_path(const std::string& path);

@@ -37,15 +37,12 @@ Status make_file(const DataDir& dir, const std::string& vfs) {
 
 // Only a directory that never had a store gets a new one.
 Status make_if_new(const DataDir& dir, const std::string& vfs) {
-    if (fs::exists(dir.restoring())) {
+    if (TRY(size_of(dir.restoring()))) {
         return base::conflict(
             fmt::format("a restore into {} was interrupted: run 'berth store restore' again with --force", dir.path));
     }
-    if (fs::exists(dir.file())) {
-        if (fs::file_size(dir.file()) == 0) return base::invalid("it is empty");
-        return {};
-    }
-    if (fs::exists(dir.wal()) && fs::file_size(dir.wal()) > 0) {
+    if (const auto size = TRY(size_of(dir.file()))) return *size > 0 ? Status() : base::invalid("it is empty");
+    if (TRY(size_of(dir.wal())).value_or(0) > 0) {
         return base::invalid(fmt::format("it is missing, but its write-ahead log {} is there", dir.wal()));
     }
     if (const auto known = Acknowledged::read(dir.acknowledged()); known && *known > 0) {
@@ -159,8 +156,9 @@ Result<std::unique_ptr<LogFile>> LogFile::open_to_read(const DataDir& dir) {
 Result<std::unique_ptr<LogFile>> LogFile::open_to_read(const std::string& path) {
     std::unique_ptr<LogFile> file(new LogFile(path, {}));
     const auto opened = [&]() -> Status {
-        if (!fs::exists(path)) return base::not_found(fmt::format("there is no store {}", path));
-        if (fs::file_size(path) == 0) return base::invalid("it is empty");
+        const auto size = TRY(size_of(path));
+        if (!size) return base::not_found(fmt::format("there is no store {}", path));
+        if (*size == 0) return base::invalid("it is empty");
         file->database_ = TRY(Database::open(path, Database::Mode::Read));
         TRY(recognise(file->database_, path));
         TRY(file->database_.execute("BEGIN"));

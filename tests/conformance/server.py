@@ -12,14 +12,14 @@ import urllib.request
 
 
 class Server:
-    def __init__(self, berth, *flags, command="serve"):
-        self.dir = tempfile.mkdtemp(prefix="berth-test-")
+    def __init__(self, berth, *flags, command="serve", folder=None, port=0, **how):
+        self.dir = folder or tempfile.mkdtemp(prefix="berth-test-")
         self.berth, self.command = berth, command
-        self.start("--listen", "127.0.0.1:0", *flags)
+        self.start("--listen", "127.0.0.1:%d" % port, *flags, **how)
 
-    def start(self, *flags):
+    def start(self, *flags, **how):
         """Also again, after the process has ended."""
-        self.run([self.berth, self.command, "--data-dir", self.dir, *flags])
+        self.run([self.berth, self.command, "--data-dir", self.dir, *flags], **how)
 
     def run(self, words, **how):
         self.process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, **how)
