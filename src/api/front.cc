@@ -240,7 +240,10 @@ Response Front::health(const Request& request) const {
         if (!only.empty() && check.name != only) continue;
         known = true;
         ok = ok && check.ok;
-        verbose += fmt::format("[{}]{} {}\n", check.ok ? '+' : '-', check.name, check.ok ? "ok" : "failed");
+        verbose += fmt::format("[{}]{} {}\n", check.ok ? '+' : '-', check.name,
+                               check.ok                ? "ok"
+                               : check.name == "store" ? "failed: every write is refused, the log says why"
+                                                       : "failed");
     }
     if (!known) return text_response(404, "404 page not found\n");
     const std::string name = request.path.substr(1, slash == std::string::npos ? slash : slash - 1);

@@ -2,6 +2,7 @@
 
 #include "app/commands.h"
 #include "app/components.h"
+#include "app/footprint.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
 
@@ -36,11 +37,13 @@ int serve(std::vector<std::string> words) {
     if (const auto code = line.parse(std::move(words))) return *code;
     raise_file_limit();
     block_stop_signals();
+    Footprint made(options.data_dir);
     auto server = Server::start(options);
     if (!server) {
         fmt::print(stderr, "berth serve: {}\n", server.error().message);
         return cli::kFailed;
     }
+    made.keep();
     fmt::print("berth: ready {} kubeconfig={}\n", (*server)->url(), (*server)->kubeconfig());
     std::fflush(stdout);
     wait_for_stop([&] { (*server)->tick(); });

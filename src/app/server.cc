@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <jemalloc/jemalloc.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -12,8 +13,10 @@
 #include "api/kubeconfig.h"
 #include "api/pki.h"
 #include "app/address.h"
+#include "app/disk_watch.h"
 #include "app/health.h"
 #include "base/log.h"
+#include "base/private_file.h"
 #include "base/random.h"
 #include "cli/config_file.h"
 #include "store/sqlite_log.h"
@@ -57,6 +60,14 @@ void give_back_memory() {
     static_cast<void>(mallctl(fmt::format("arena.{}.decay", MALLCTL_ARENAS_ALL).c_str(), nullptr, nullptr, nullptr, 0));
 }
 
+// Its mode is its owner's business, since what we make in it is private anyway; but who may write there can also
+// replace what is in it.
+void warn_of_writers(const std::string& dir) {
+    struct stat info{};
+    if (::stat(dir.c_str(), &info) != 0 || (info.st_mode & S_IWOTH) == 0) return;
+    base::log_warning("Everybody on this machine may write to the data directory: run chmod o-w", {{"dir", dir}});
+}
+
 Result<std::unique_ptr<api::AuditLog>> open_audit_log(const ServerOptions& options) {
     std::unique_ptr<api::AuditLog> none;
     if (options.audit_log == kNoAuditLog || (options.audit_log.empty() && options.in_memory)) return none;
@@ -64,7 +75,8 @@ Result<std::unique_ptr<api::AuditLog>> open_audit_log(const ServerOptions& optio
                                  options.audit_backups};
     if (audit.path.empty()) audit.path = options.data_dir + "/audit.log";
     const auto folder = std::filesystem::absolute(audit.path).parent_path();
-    if (!std::filesystem::is_directory(folder)) {
+    std::error_code unknown;
+    if (!std::filesystem::is_directory(folder, unknown)) {
         return base::bad_request(fmt::format("--audit-log {}: there is no directory {}", audit.path, folder.string()));
     }
     return std::make_unique<api::AuditLog>(std::move(audit));
@@ -74,18 +86,18 @@ Result<std::unique_ptr<api::AuditLog>> open_audit_log(const ServerOptions& optio
 
 Status Server::open_store(const ServerOptions& options) {
     std::unique_ptr<store::Log> log;
-    if (options.in_memory)
+    if (options.in_memory) {
+        lock_ = TRY(store::DirLock::take({options.data_dir}));
         log = store::memory_log();
-    else
+    } else {
         log = TRY(store::sqlite_log({options.data_dir}));
+    }
     store_ = TRY(store::Store::open(std::move(log)));
     if (!options.in_memory) {
         const auto& found = store_->recovered();
         base::log_info("Opened the store",
                        {{"dir", options.data_dir}, {"objects", found.objects}, {"revision", found.revision}});
     }
-    // E.g. on a full disk: what is there is served.
-    if (const auto failure = store_->failure()) base::log_error("Every write is refused", {{"error", *failure}});
     run::BindRules rules;
     if (!options.scheduler_config.empty()) {
         rules = run::BindRules(TRY(cli::read_configuration_file(options.scheduler_config)).profiles);
@@ -129,7 +141,7 @@ Status Server::open_door(const ServerOptions& options) {
     url_ = fmt::format("{}://{}:{}", options.plain_http ? "http" : "https", url_host(address.host), port);
     kubeconfig_ = options.data_dir + "/kubeconfig";
     auto written = write_kubeconfigs(options.data_dir, url_, pki, !options.plain_http);
-    if (written || !std::filesystem::exists(kubeconfig_)) return written;
+    if (written || ::access(kubeconfig_.c_str(), F_OK) != 0) return written;
     // A full disk: those that are there may still be good.
     base::log_warning("The kubeconfigs stay as they were", {{"error", written.error()}});
     return {};
@@ -137,12 +149,20 @@ Status Server::open_door(const ServerOptions& options) {
 
 Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options) {
     std::unique_ptr<Server> out(new Server);
-    TRY(api::make_private_directory(options.data_dir));
+    TRY(base::make_private_directory(options.data_dir));
+    warn_of_writers(options.data_dir);
     TRY(out->open_store(options));
     TRY(out->open_door(options));
     out->add_readings();
+    if (!options.in_memory) out->watch_disk(options.data_dir);
     out->front_->set_ready(true);
     return out;
+}
+
+void Server::watch_disk(const std::string& dir) {
+    disk_ = std::make_unique<DiskWatch>(*this, dir);
+    front_->metrics().add_reading("berth_store_disk_free_bytes", "What is left on the disk of the store.", "gauge",
+                                  [dir] { return disk_free_bytes(dir); });
 }
 
 void Server::add_readings() {
@@ -161,16 +181,20 @@ void Server::add_readings() {
     }
     metrics.add_reading("berth_store_revision", "The newest durable revision.", "gauge",
                         [this] { return static_cast<double>(store_->revision()); });
+    metrics.add_reading("berth_store_failed", "1: every write is refused, until the disk is mended and a restart.",
+                        "gauge", [this] { return store_->failure() ? 1.0 : 0.0; });
 }
 
 // Streams and requests end first, then the store finishes what is pending; answers to it go nowhere.
 Server::~Server() {
+    disk_.reset();
     if (http_ != nullptr) http_->stop();
     store_.reset();
 }
 
 void Server::tick() {
     give_back_memory();
+    if (disk_) disk_->look();
     const auto now = context_->clock.now();
     const bool flooded = store_->count("events") > api::kMostEvents + api::kMostEvents / 10;
     if (!flooded && now - last_expiry_ < std::chrono::minutes(1)) return;

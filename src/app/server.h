@@ -3,11 +3,12 @@
 #include <memory>
 #include <string>
 
-#include "api/audit.h"
 #include "api/api_context.h"
+#include "api/audit.h"
 #include "api/front.h"
 #include "api/http.h"
 #include "run/bind_guard.h"
+#include "store/data_dir.h"
 #include "store/store.h"
 
 namespace berth::app {
@@ -24,6 +25,8 @@ struct ServerOptions {
     int audit_backups = 10;
 };
 inline constexpr std::string_view kNoAuditLog = "none";
+
+class DiskWatch;
 
 // The API server with its store, as one part of a process. Start, use, destroy.
 class Server {
@@ -50,13 +53,16 @@ private:
     Status open_store(const ServerOptions& options);
     Status open_door(const ServerOptions& options);
     void add_readings();
+    void watch_disk(const std::string& dir);
 
+    std::unique_ptr<store::DirLock> lock_;   // in memory: of the certificates and kubeconfigs
     std::unique_ptr<api::AuditLog> audit_;   // outlives what still tells it something
     std::unique_ptr<run::BindGuard> guard_;  // outlives the store, which calls it
     std::unique_ptr<store::Store> store_;
     std::unique_ptr<api::ApiContext> context_;
     std::unique_ptr<api::Front> front_;
     std::unique_ptr<api::HttpServer> http_;
+    std::unique_ptr<DiskWatch> disk_;  // of a store on a disk
     std::string url_;
     std::string kubeconfig_;
     std::string ca_certificate_;

@@ -3,6 +3,7 @@
 #include "app/attached.h"
 #include "app/commands.h"
 #include "app/components.h"
+#include "app/footprint.h"
 #include "app/server.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
@@ -34,6 +35,7 @@ int up(std::vector<std::string> words) {
     if (const auto code = line.parse(std::move(words))) return *code;
     raise_file_limit();
     block_stop_signals();
+    Footprint made(options.server.data_dir);
     auto server = Server::start(options.server);
     if (!server) {
         fmt::print(stderr, "berth up: {}\n", server.error().message);
@@ -44,6 +46,7 @@ int up(std::vector<std::string> words) {
         fmt::print(stderr, "berth up: {}\n", components.error().message);
         return cli::kFailed;
     }
+    made.keep();
     fmt::print("berth: ready {} kubeconfig={}\n", (*server)->url(), (*server)->kubeconfig());
     std::fflush(stdout);
     wait_for_stop([&] { (*server)->tick(); });

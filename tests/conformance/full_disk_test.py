@@ -1,8 +1,12 @@
 """A restart on a full disk serves reads, and refuses writes when the log has no room; with room again, everything acknowledged is there and writes go on.
+People are told: an event while little is left; once in the log, in /readyz and in the metrics when writes are refused; an event at the next start.
 Runs in a mount namespace of its own, with a small file system in memory; exit code 77 where that is not allowed."""
 import os
+import re
 import subprocess
 import sys
+import tempfile
+import time
 
 from server import Server
 
@@ -12,6 +16,74 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 def expect(condition, sentence):
     if not condition:
         raise SystemExit("full disk: " + sentence)
+
+
+def wait_for(what, true):
+    end = time.monotonic() + 20
+    while not true():
+        expect(time.monotonic() < end, "never " + what)
+        time.sleep(0.05)
+
+
+def fill_but(path, left):
+    """Until so many bytes have a place."""
+    room = os.statvfs(os.path.dirname(path))
+    with open(path, "wb") as file:
+        file.write(b"x" * max(0, room.f_bavail * room.f_frsize - left))
+
+
+def reasons(server):
+    code, document = server.ask("GET", "/api/v1/namespaces/default/events")
+    expect(code == 200, "events were answered with %d %s" % (code, document))
+    return [event["reason"] for event in document["items"] if event["involvedObject"]["kind"] == "Namespace"]
+
+
+def metric(server, name):
+    code, text = server.ask("GET", "/metrics")
+    expect(code == 200, "metrics were answered with %d" % code)
+    return float(re.search("^%s (.*)$" % name, text, re.M).group(1))
+
+
+def log_of(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def people_are_told(berth):
+    flags = ("--nodes", "2", "--listen", "127.0.0.1:0")
+    with tempfile.NamedTemporaryFile("w", dir="/tmp") as stderr:  # not on the disk that fills up
+        log = stderr.name
+        server = Server(berth, "--nodes", "2", command="up", stderr=stderr)
+        expect(metric(server, "berth_store_failed") == 0 and reasons(server) == [], "there is trouble at the beginning")
+        fill_but(server.dir + "/ballast", 1 << 20)
+        wait_for("an event while little is left", lambda: reasons(server) == ["DiskNearlyFull"])
+        expect(metric(server, "berth_store_disk_free_bytes") < 2 << 20, "the metric knows how much is left")
+        fill(server.dir + "/ballast2")
+        write_until_refused(server)
+        wait_for("a line in the log", lambda: "Every write is refused" in log_of(log))
+        code, text = server.ask("GET", "/readyz")
+        expect(code == 500 and "[-]store failed: every write is refused" in text, "/readyz says %d %s" % (code, text))
+        expect(metric(server, "berth_store_failed") == 1, "the metric knows it")
+        # Pods that cannot be placed, leases that cannot be renewed: nobody repeats it.
+        for number in range(20):
+            server.ask("POST", MAPS, {"metadata": {"name": "more%d" % number}})
+        time.sleep(3)
+        lines = log_of(log).splitlines()
+        told = [line for line in lines if "Every write is refused" in line]
+        expect(len(told) == 1 and told[0].startswith("E"), "the log tells it once, loudly: %s" % told)
+        after = lines[lines.index(told[0]) + 1:]
+        expect(len(after) <= 5, "the log is flooded:\n" + "\n".join(after[:20]))
+        server.process.kill()
+        server.process.wait()
+        os.remove(server.dir + "/ballast")
+        os.remove(server.dir + "/ballast2")
+        server.start(*flags, stderr=stderr)
+        wait_for("an event about the last time", lambda: reasons(server).count("StoreFailed") == 1)
+        server.process.terminate()
+        expect(server.process.wait(20) == 0, "it ended badly")
+        server.start(*flags, stderr=stderr)
+        expect(reasons(server).count("StoreFailed") == 1, "it is told again")
+    server.stop()
 
 
 def fill(path):
@@ -87,6 +159,7 @@ def main():
                               env={**os.environ, "BERTH_FULL_DISK": "1", "TMPDIR": "/mnt"}).returncode
     for stop in (clean, killed):
         scene(sys.argv[1], stop)
+    people_are_told(sys.argv[1])
     print("full disk: passed")
     return 0
 
