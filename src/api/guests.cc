@@ -21,10 +21,7 @@ std::string peer_key(const std::string& address) {
 
 std::unique_ptr<Guest> Guests::enter(const std::string& address, Time now) {
     const std::lock_guard lock(mutex_);
-    if (count_ - leaving_ >= options_.max_connections) {
-        if (unknown_.empty()) return nullptr;
-        evict(*unknown_.front());
-    }
+    if (count_ - leaving_ >= options_.max_connections && !evict_one()) return nullptr;
     const std::string key = peer_key(address);
     Peer& peer = peers_[key];
     for (int i = 0; i < kEvictions && peer.idle.size() >= options_.max_idle_per_peer; ++i) {
@@ -41,9 +38,20 @@ std::unique_ptr<Guest> Guests::enter(const std::string& address, Time now) {
 
 bool Guests::make_place() {
     const std::lock_guard lock(mutex_);
-    if (unknown_.empty()) return false;
-    evict(*unknown_.front());
-    return true;
+    return evict_one();
+}
+
+bool Guests::evict_one() {
+    if (!unknown_.empty()) {
+        evict(*unknown_.front());
+        return true;
+    }
+    const Peer* most = nullptr;
+    for (const auto& [key, peer] : peers_) {
+        if (!peer.known_idle.empty() && (most == nullptr || peer.guests > most->guests)) most = &peer;
+    }
+    if (most != nullptr) evict(*most->known_idle.front());
+    return most != nullptr;
 }
 
 void Guests::evict(Guest& guest) {
@@ -56,19 +64,19 @@ void Guests::evict(Guest& guest) {
 // It is no longer one of those who may lose their place.
 void Guests::forget(Guest& guest) {
     forget_idle(guest);
-    unknown_.erase(guest.in_all_);
+    if (!guest.known_) unknown_.erase(guest.in_all_);
 }
 
 void Guests::forget_idle(Guest& guest) {
     if (!guest.idle_since_) return;
-    guest.peer_.idle.erase(guest.in_idle_);
+    (guest.known_ ? guest.peer_.known_idle : guest.peer_.idle).erase(guest.in_idle_);
     guest.idle_since_.reset();
 }
 
 void Guests::leave(Guest& guest) {
     const std::lock_guard lock(mutex_);
     if (guest.evicted_) --leaving_;
-    if (!guest.evicted_ && !guest.known_) forget(guest);
+    if (!guest.evicted_) forget(guest);
     --count_;
     if (--guest.peer_.guests == 0) peers_.erase(guest.key_);
 }
@@ -85,15 +93,14 @@ bool Guest::on_eviction(std::function<void()> go) {
 }
 
 void Guest::set_idle(Guests::Time now) {
-    if (known_) return;
     const std::lock_guard lock(guests_.mutex_);
     if (evicted_ || idle_since_) return;
     idle_since_ = now;
-    in_idle_ = peer_.idle.insert(peer_.idle.end(), this);
+    auto& idle = known_ ? peer_.known_idle : peer_.idle;
+    in_idle_ = idle.insert(idle.end(), this);
 }
 
 void Guest::set_busy() {
-    if (known_) return;
     const std::lock_guard lock(guests_.mutex_);
     Guests::forget_idle(*this);
 }
@@ -101,8 +108,12 @@ void Guest::set_busy() {
 void Guest::set_known() {
     if (known_) return;
     const std::lock_guard lock(guests_.mutex_);
+    const auto idle_since = idle_since_;
     if (!evicted_) guests_.forget(*this);
     known_ = true;
+    if (!idle_since || evicted_) return;
+    idle_since_ = idle_since;
+    in_idle_ = peer_.known_idle.insert(peer_.known_idle.end(), this);
 }
 
 bool Guest::hold(size_t bytes) {

@@ -18,8 +18,9 @@ class Guest;
 
 // Who is connected, and what their requests hold in memory: by peer and in all. A peer is an IPv4 address, or the first
 // half of an IPv6 one. Who has not shown who he is may lose his place to the next who comes: when there is none left at
-// all, the oldest; when his peer has many who ask for nothing, of those the one that has done so for longest. So no
-// number of them keeps others out. Any thread.
+// all, the oldest; when his peer has many who ask for nothing, of those the one that has done so for longest. Where all
+// are known, one of the peer with the most connections that has asked for nothing for longest goes. So no number of
+// idle ones keeps others out. Any thread.
 class Guests {
 public:
     using Time = std::chrono::steady_clock::time_point;
@@ -27,19 +28,21 @@ public:
     Guests(const HttpOptions& options, std::shared_ptr<HttpCounters>& counters)
         : options_(options), counters_(counters) {}
 
-    // A connection from there; null when every place is taken by somebody who is known.
+    // A connection from there; null when every place is taken by somebody who is known and asks for something.
     std::unique_ptr<Guest> enter(const std::string& address, Time now);
-    // The oldest of those who are not known goes, so that there is a free file. False when there is none.
+    // Somebody goes, so that there is a free file. False when there is nobody who could.
     bool make_place();
 
 private:
     friend class Guest;
     struct Peer {
         std::atomic<size_t> held{0};
-        std::list<Guest*> idle;  // not known and asking for nothing, those who do so for longest first
+        // Asking for nothing, those who do so for longest first: who is not known, and who is.
+        std::list<Guest*> idle, known_idle;
         size_t guests = 0;
     };
 
+    bool evict_one();
     void evict(Guest& guest);
     void forget(Guest& guest);
     static void forget_idle(Guest& guest);

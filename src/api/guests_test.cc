@@ -61,10 +61,33 @@ TEST_F(GuestsTest, WhenAllPlacesAreTakenTheOldestUnknownOneGoes) {
     all[0]->set_known();
     all.push_back(enter("10.0.1.0", 0));
     EXPECT_EQ(gone, std::vector{2});
-    for (auto& guest : all) guest->set_known();
-    EXPECT_EQ(enter("10.0.2.0", 0), nullptr) << "everybody is known";
+    for (auto& guest : all) {
+        guest->set_known();
+        guest->set_busy();
+    }
+    EXPECT_EQ(enter("10.0.2.0", 0), nullptr) << "everybody is known and asks for something";
     all[2].reset();
     EXPECT_NE(enter("10.0.2.0", 0), nullptr);
+}
+
+// Nobody with an identity, nor with one that was revoked, keeps others out by connections that ask for nothing.
+TEST_F(GuestsTest, WhenAllAreKnownALongIdleOneOfThePeerWithTheMostGoes) {
+    const auto known = [this](const std::string& address, int at) {
+        auto guest = enter(address, at);
+        guest->set_known();
+        return guest;
+    };
+    const auto few = known("10.0.0.1", 0), first = known("10.0.0.2", 3), second = known("10.0.0.2", 1);
+    const auto third = known("10.0.0.2", 2), watching = known("10.0.0.2", 0);
+    watching->set_busy();
+    first->set_busy();
+    first->set_idle(Guests::Time(seconds(4)));
+    const auto next = enter("10.0.0.3", 9);
+    EXPECT_NE(next, nullptr);
+    EXPECT_EQ(gone, std::vector{3});
+    next->set_known();
+    EXPECT_TRUE(guests.make_place());
+    EXPECT_EQ(gone, (std::vector{3, 4}));
 }
 
 TEST_F(GuestsTest, WhoWasToldToGoBeforeHeBeganHearsOfIt) {

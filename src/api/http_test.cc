@@ -61,6 +61,19 @@ private:
     bool stopped_ = false;
 };
 
+// Always has more.
+class Endless : public Source {
+public:
+    State pull(std::string& out) override {
+        out.append(1u << 16, 'x');
+        return stopped_ ? State::Ended : State::More;
+    }
+    void stop() override { stopped_ = true; }
+
+private:
+    bool stopped_ = false;
+};
+
 // Says something once for each `due`, and is silent in between.
 class Quiet : public Source {
 public:
@@ -78,6 +91,7 @@ private:
 void serve(Request request, Responder responder) {
     if (request.path == "/quiet") return responder.stream({}, std::make_unique<Quiet>());
     if (request.path == "/stream") return responder.stream({}, std::make_unique<Ticker>());
+    if (request.path == "/endless") return responder.stream({}, std::make_unique<Endless>());
     if (request.path == "/drop") return;
     if (request.path == "/headers") {
         for (const auto& [name, value] : request.headers) request.body += " " + name;
@@ -214,6 +228,15 @@ TEST(Http, RefusesWhatIsTooLarge) {
     Client url(running.port);
     url.send("GET /" + std::string(300, 'a') + " HTTP/1.1\r\nHost: x\r\n\r\n");
     EXPECT_EQ(url.read_all().substr(0, 12), "HTTP/1.1 414");
+    options.max_headers = 64u << 10;
+    Running many(options);
+    std::string text = "GET /a HTTP/1.1\r\nHost: x\r\n";
+    for (size_t i = 1; i < options.max_header_fields; ++i) text += "A: b\r\n";
+    Client enough(many.port), more(many.port);
+    enough.send(text + "\r\n");
+    EXPECT_NE(enough.read_until("GET /a .").find("200 OK"), std::string::npos);
+    more.send(text + "A: b\r\n\r\n");
+    EXPECT_EQ(more.read_all().substr(0, 12), "HTTP/1.1 431");
     Client garbage(running.port);
     garbage.send("nonsense\r\n\r\n");
     EXPECT_EQ(garbage.read_all().substr(0, 12), "HTTP/1.1 400");
@@ -282,6 +305,34 @@ TEST(Http, ABodyThatComesSteadilyAndTooLongIsCutOff) {
     Client client(running.port);
     client.send("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 50000\r\n\r\nabc");
     EXPECT_EQ(client.read_all(), "");
+}
+
+// One that is not known loses his connection soon; one that is keeps it longer, and loses it too.
+TEST(Http, AnIdleConnectionIsCutOff) {
+    HttpOptions options;
+    options.unknown_idle_seconds = 1;
+    options.idle_seconds = 1000;
+    Running running(options);
+    Client unknown(running.port);
+    unknown.send("GET /a HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_NE(unknown.read_all().find("GET /a ."), std::string::npos);
+    options.idle_seconds = 2;
+    Running knowing(options, [](const Request&) -> Screening { return {true}; });
+    Client known(knowing.port);
+    const auto begin = std::chrono::steady_clock::now();
+    known.send("GET /a HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_NE(known.read_all().find("GET /a ."), std::string::npos);
+    EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(1500));
+}
+
+TEST(Http, WhoTakesNothingIsCutOff) {
+    HttpOptions options;
+    options.write_seconds = 1;
+    Running running(options);
+    Client client(running.port);
+    client.send("GET /endless HTTP/1.1\r\nHost: x\r\n\r\n");
+    while (running.server.counters()->slow_closed == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    EXPECT_EQ(running.server.counters()->streams, 0);
 }
 
 TEST(Http, TheHeaderIsLookedAtBeforeTheBodyIsRead) {
