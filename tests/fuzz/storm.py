@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""storm.py BERTH STORM COUNT [SEED]: so many hostile requests over the wire to `berth up` on loopback, a third of them with an
-administrator's token, and a tenth as many to the health port of a scheduler and of controllers attached to it. Nobody ends, nothing
+"""storm.py BERTH STORM COUNT [SEED [AT_ONCE]]: so many hostile requests over the wire to `berth up` on loopback, a third of them with an
+administrator's token, from so many clients at once (seeds SEED, SEED + 1, ...), and a tenth as many to the health port of a scheduler and of controllers attached to it. Nobody ends, nothing
 is a 5xx, and memory grows by 64 MiB at most."""
 import os
 import random
@@ -38,18 +38,21 @@ class Attached:
 def main():
     berth, storm, count = sys.argv[1:4]
     seed = sys.argv[4] if len(sys.argv) > 4 else os.environ.get("SEED", str(random.randrange(1 << 32)))
+    at_once = int(sys.argv[5]) if len(sys.argv) > 5 else 1
     print("SEED=" + seed, flush=True)
     server = Server(berth, "--plain-http", command="up")  # the time goes into requests and not into handshakes
     with open(server.dir + "/pki/admin.token") as file:
         token = file.read().strip()
 
     def run(port, number, from_seed):
-        return subprocess.run([storm, str(port), str(number), str(from_seed), "Bearer " + token]).returncode
+        clients = [subprocess.Popen([storm, str(port), str(number // at_once), str(from_seed + i), "Bearer " + token])
+                   for i in range(at_once)]
+        return max([client.wait() for client in clients])
 
     # What every server needs once (tables, threads' heaps) is not growth.
-    failed = run(server.port, 2000, int(seed) + 1)
+    failed = run(server.port, 2000, int(seed) + 1000)
     before = server.memory_kb()
-    failed |= run(server.port, count, seed)
+    failed |= run(server.port, int(count), int(seed))
     if server.process.poll() is not None:
         print("FAILED: the server ended with %d" % server.process.returncode)
         return 1
@@ -60,7 +63,7 @@ def main():
         failed = 1
     for component in ("scheduler", "controllers"):
         attached = Attached(server, component)
-        failed |= run(attached.port, int(count) // 10, seed) | attached.stop()
+        failed |= run(attached.port, int(count) // 10, int(seed)) | attached.stop()
     return failed | server.stop()
 
 
