@@ -17,6 +17,7 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/namespaces/default/pods"
 POISON, CONSTRAINTS, NODES, PLAIN, BLOCK, MOST_ROUNDS = 100, 1000, 50, 200, 40, 9
 READERS, LARGE = 20, 40
+OWN_REQUEST = 10  # ms: a change of a poison pod is a request of 90 KB, and others' requests are behind it on the same threads
 failed = 0
 
 
@@ -234,11 +235,13 @@ class Changes:
 def poison(berth, name, spec_of):
     """Two clusters in turns, one of them poisoned: what else runs on the machine meets both. As often as it takes to be sure."""
     plain, poisoned = Cluster(berth), Cluster(berth)
+    for cluster in (plain, poisoned):
+        cluster.waits(2 * NODES)  # somebody is on every node, so that who shuns everybody fits nowhere
     for i in range(POISON):
         code, text = poisoned.server.ask("POST", PODS, pod("poison%d" % i, **spec_of(i)))
         expect("poison is let in: %s" % text, code == 201)
-    ratios = []
-    while len(ratios) < 3 or (len(ratios) < MOST_ROUNDS and percentiles(ratios)[0] > 2):
+    ratios, beyond = [], []
+    while len(ratios) < 3 or (len(ratios) < MOST_ROUNDS and percentiles(beyond)[0] > OWN_REQUEST):
         alone, beside = [], []
         for _ in range(PLAIN // BLOCK):
             poisoned.server.process.send_signal(signal.SIGSTOP)
@@ -247,9 +250,11 @@ def poison(berth, name, spec_of):
             with Changes(poisoned.server):
                 beside += poisoned.waits(BLOCK)
         ratios.append(percentiles(beside)[1] / percentiles(alone)[1])
+        beyond.append(percentiles(beside)[1] - 2 * percentiles(alone)[1])
         told("%-44s a plain pod waits, ms: alone p50 %.1f p99 %.1f, beside them p50 %.1f p99 %.1f", name, *percentiles(alone),
              *percentiles(beside))
-    expect("%s: others wait %.1f times as long" % (name, percentiles(ratios)[0]), percentiles(ratios)[0] <= 2)
+    told("%-44s the p99 is %.2f times as long, the median of %d", name, percentiles(ratios)[0], len(ratios))
+    expect("%s: others wait %.1f times as long" % (name, percentiles(ratios)[0]), percentiles(beyond)[0] <= OWN_REQUEST)
     plain.stop()
     poisoned.stop()
 
