@@ -36,8 +36,7 @@ def main():
         at = room + "/root/"
         expect(run(at + "usr/bin/berth", "version").startswith("berth"), "the program does not run")
         for unit in os.listdir(os.path.join(ROOT, "deploy", "systemd")):
-            with open(at + "lib/systemd/system/" + unit if os.path.exists(at + "lib/systemd/system/" + unit)
-                      else at + "usr/lib/systemd/system/" + unit, encoding="utf-8") as file:
+            with open(at + "usr/lib/systemd/system/" + unit, encoding="utf-8") as file:
                 program = re.search(r"^ExecStart=(\S+)", file.read(), re.M).group(1)
             expect(os.access(at + program.lstrip("/"), os.X_OK), "%s starts %s, which is not in it" % (unit, program))
         for source, place in (("deploy/base", "usr/share/berth/base"), ("deploy/webhook", "usr/share/berth/webhook"),
@@ -49,8 +48,9 @@ def main():
                     expect(os.path.exists(inside), "%s is not in it" % os.path.relpath(inside, at))
         for folder, folders, files in os.walk(at):
             for name in folders + files:
-                mode = os.lstat(os.path.join(folder, name)).st_mode
-                expect(mode & 0o022 == 0, "others may write to %s" % os.path.join(folder, name))
+                path = os.path.join(folder, name)
+                expect(os.path.exists(path), "%s leads nowhere" % path)
+                expect(os.stat(path).st_mode & 0o022 == 0, "others may write to %s" % path)
         print("package: passed,", debs[0])
     return 0
 
