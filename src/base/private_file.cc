@@ -31,4 +31,12 @@ Status make_private_directory(const std::string& path) {
     return internal(fmt::format("cannot make the directory {}: {}", path, error.message()));
 }
 
+Status check_unwritable(const std::string& path) {
+    struct stat info{};
+    if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || (info.st_mode & 022) == 0) return {};
+    return bad_request(
+        fmt::format("{} names a program to run, and others may change it (mode {:04o}): run chmod go-w {}", path,
+                    info.st_mode & 07777, path));
+}
+
 }  // namespace berth::base

@@ -117,7 +117,7 @@ void Follower::on_refused_list(const WireAnswer& answer, bool first) {
         return later(kAbsentAgain + base::Duration(random_.between(0, kAbsentAgain.count() / 10)), &Follower::list);
     }
     if (answer.code == 410) ++restarts_;
-    if (answer.code == 401) wire_.refresh();
+    if (answer.code == 401) wire_.refresh([](bool) {});  // the next try uses them
     retry(fmt::format("the server answered {}: {}", answer.code, answer.body.substr(0, 500)), &Follower::list,
           answer.retry_after.value_or(base::Duration::zero()));
 }
@@ -155,7 +155,7 @@ void Follower::watch() {
 void Follower::on_head(int code) {
     code_ = code;
     if (code == 200) return;
-    if (code == 401) wire_.refresh();
+    if (code == 401) wire_.refresh([](bool) {});
     leave_watch(fmt::format("the watch was answered {}", code), code == 410 || code == 404);
 }
 

@@ -8,6 +8,8 @@
 #include <boost/beast/http/string_body.hpp>
 #include <charconv>
 
+#include "link/proxy_tunnel.h"
+
 namespace berth::link {
 namespace {
 
@@ -20,8 +22,13 @@ constexpr size_t kReadBlock = 64u << 10;
 constexpr uint32_t kMostHeaders = 64u << 10;
 
 std::string request_bytes(const Access& access, const WireRequest& request) {
+    const bool asks_proxy = access.proxy && !access.tunnelled();
+    const std::string path = asks_proxy ? access.url() : access.path;
     std::string out = fmt::format("{} {}{} HTTP/1.1\r\nHost: {}\r\nUser-Agent: berth\r\nAccept: application/json\r\n",
-                                  request.method, access.path, request.target, access.authority());
+                                  request.method, path, request.target, access.authority());
+    if (asks_proxy && !access.proxy->user.empty()) {
+        out += fmt::format("Proxy-Authorization: {}\r\n", proxy_authorization(*access.proxy));
+    }
     if (!access.token.empty()) out += fmt::format("Authorization: Bearer {}\r\n", access.token);
     if (!request.body.empty()) out += fmt::format("Content-Type: {}\r\n", request.content_type);
     if (!request.body.empty() || request.method != "GET") {

@@ -1,11 +1,14 @@
 #include "link/http_transport.h"
 
+#include <fmt/format.h>
 #include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ssl/host_name_verification.hpp>
+
+#include "link/proxy_tunnel.h"
 
 namespace berth::link {
 namespace {
@@ -35,18 +38,32 @@ HttpTransport::HttpTransport(std::shared_ptr<const HttpTarget> target)
     : target_(std::move(target)), resolver_(target_->io), socket_(target_->io) {}
 
 void HttpTransport::connect(Offer offer, std::function<void(const std::string& trouble)> done) {
-    const auto connected = [this, offer, done](error_code ec, const tcp::endpoint&) {
+    const Access& access = target_->access;
+    const std::string way = access.proxy ? fmt::format("the proxy {}: ", access.proxy->url()) : "";
+    const auto connected = [this, offer, done, way](error_code ec, const tcp::endpoint&) {
         if (closed_) return;
-        if (ec) return done("cannot connect: " + ec.message());
+        if (ec) return done(way + "cannot connect: " + ec.message());
         set_socket_options(socket_);
-        target_->tls ? shake_hands(offer, done) : done({});
+        target_->access.tunnelled() ? go_through(offer, done) : arrive(offer, done);
     };
-    resolver_.async_resolve(target_->access.host, target_->access.port,
-                            [this, connected, done](error_code ec, const tcp::resolver::results_type& found) {
+    resolver_.async_resolve(access.proxy ? access.proxy->host : access.host,
+                            access.proxy ? access.proxy->port : access.port,
+                            [this, connected, done, way](error_code ec, const tcp::resolver::results_type& found) {
                                 if (closed_) return;
-                                if (ec) return done("cannot resolve the host: " + ec.message());
+                                if (ec) return done(way + "cannot resolve the host: " + ec.message());
                                 asio::async_connect(socket_, found, connected);
                             });
+}
+
+void HttpTransport::go_through(Offer offer, std::function<void(const std::string& trouble)> done) {
+    open_tunnel(socket_, target_->access, [this, offer, done = std::move(done)](const std::string& trouble) {
+        if (closed_) return;
+        trouble.empty() ? arrive(offer, done) : done(trouble);
+    });
+}
+
+void HttpTransport::arrive(Offer offer, std::function<void(const std::string& trouble)> done) {
+    target_->tls ? shake_hands(offer, std::move(done)) : done({});
 }
 
 void HttpTransport::shake_hands(Offer offer, std::function<void(const std::string& trouble)> done) {

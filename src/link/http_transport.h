@@ -54,6 +54,8 @@ public:
     }
 
 private:
+    void go_through(Offer offer, std::function<void(const std::string& trouble)> done);
+    void arrive(Offer offer, std::function<void(const std::string& trouble)> done);
     void shake_hands(Offer offer, std::function<void(const std::string& trouble)> done);
 
     std::shared_ptr<const HttpTarget> target_;

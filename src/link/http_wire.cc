@@ -13,8 +13,10 @@
 
 #include "base/log.h"
 #include "base/thread.h"
+#include "link/fresh_access.h"
 #include "link/http2_connection.h"
 #include "link/http_connection.h"
+#include "link/plugin_thread.h"
 #include "link/wake_throttle.h"
 
 namespace berth::link {
@@ -117,14 +119,17 @@ public:
     ~HttpWire() override { stop(); }
 
     Status start() {
-        TRY(use(access_.get(base::system_clock().now())));
+        access_.run_plugins_by([this](const ExecPlugin& plugin, std::function<void(Result<Credential>)> done) {
+            plugin_.run(plugin, std::move(done));
+        });
+        TRY(use(access_.get()));
         arm_sweep();
         thread_ = base::named_thread("wire", [this] { run(); });
         return {};
     }
 
     base::Loop& loop() override { return loop_; }
-    bool refresh() override { return access_.refresh(loop_.clock().now()); }
+    void refresh(std::function<void(bool)> done) override { access_.refresh(std::move(done)); }
 
     // Where the server speaks HTTP/2 all calls share a connection. Streams have one each, so that one whose reader
     // rests, or that the network lost, is nobody else's trouble.
@@ -165,6 +170,7 @@ public:
         if (!thread_.joinable()) return;
         io_.stop();
         thread_.join();
+        plugin_.stop();
         // Before the io_context that their sockets belong to; what its handlers still hold goes with it.
         idle_.clear();
         leaving_.clear();
@@ -213,7 +219,7 @@ private:
         return {};
     }
     void freshen() {
-        if (auto used = use(access_.get(loop_.clock().now())); !used) {
+        if (auto used = use(access_.get()); !used) {
             base::log_warning("The new credentials cannot be used", {{"error", used.error()}});
         }
     }
@@ -277,6 +283,7 @@ private:
         sweep_.expires_after(kSweep);
         sweep_.async_wait([this](error_code ec) {
             if (ec) return;
+            freshen();  // before a credential expires, also while nobody asks
             const auto now = steady_clock::now();
             std::vector<HttpConnectionPtr> all;
             for (const auto& [raw, weak] : connections_) {
@@ -306,6 +313,7 @@ private:
     asio::io_context io_{1};
     asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
     AsioLoop loop_{io_};
+    PluginThread plugin_{loop_};
     asio::steady_timer sweep_{io_};
     std::thread thread_;
 };
@@ -319,7 +327,7 @@ Result<std::unique_ptr<Wire>> started(FreshAccess access) {
 }  // namespace
 
 Result<std::unique_ptr<Wire>> http_wire(const AccessOptions& options) {
-    return started(TRY(FreshAccess::open(options, base::system_clock().now())));
+    return started(TRY(FreshAccess::open(options, base::system_clock())));
 }
 
 Result<std::unique_ptr<Wire>> http_wire(Access access) {

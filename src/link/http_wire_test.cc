@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -39,6 +40,13 @@ public:
             if (n <= 0) return {};
             out.append(block, static_cast<size_t>(n));
         }
+        return out;
+    }
+    // The next `size` of them; fewer when the client has gone.
+    std::string bytes(size_t size) {
+        std::string out(size, 0);
+        const auto n = ::recv(fd_, out.data(), size, MSG_WAITALL);
+        out.resize(static_cast<size_t>(std::max<ssize_t>(n, 0)));
         return out;
     }
     void say(std::string_view text) {
@@ -180,14 +188,124 @@ TEST_F(HttpWire, RefusesAnswersThatAreNotHttp) {
     EXPECT_FALSE(trouble(call({"GET", "/a b\r\nX: y"})).sent);
 }
 
+// A plugin that prints the file `says` as its token, after somebody has written to `gate`, if that is there.
+class PluginWire : public HttpWire {
+protected:
+    PluginWire() {
+        write("says", "one");
+        write("plugin", "#!/bin/sh\ncd " + folder_ +
+                            "\nif [ -e gate ]; then cat gate > /dev/null; fi\n"
+                            "echo '{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\","
+                            "\"status\":{\"token\":\"'$(cat says)'\"}}'\n");
+        std::filesystem::permissions(folder_ + "/plugin", std::filesystem::perms::owner_all);
+        write("exec",
+              "current-context: a\ncontexts: [{name: a, context: {cluster: a, user: a}}]\nclusters: [{name: a, "
+              "cluster: {server: 'http://127.0.0.1:" +
+                  std::to_string(listener_.port) +
+                  "'}}]\nusers: [{name: a, user: {exec: {apiVersion: client.authentication.k8s.io/v1, "
+                  "command: ./plugin, interactiveMode: Never}}}]\n");
+        wire_->stop();
+        wire_ = http_wire({.kubeconfig = folder_ + "/exec"}).value();
+    }
+};
+
+// While the plugin takes its time the old credential serves.
+TEST_F(PluginWire, GoesOnWhileItRuns) {
+    const auto serve = [&](std::future<WireResult> asked, const std::string& token) {
+        const auto peer = listener_.accept();
+        const std::string request = peer->request();
+        EXPECT_NE(request.find("Bearer " + token + "\r\n"), std::string::npos) << request;
+        peer->say("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+        answer(std::move(asked));
+    };
+    serve(call({"GET", "/a"}), "one");
+    write("says", "two");
+    ASSERT_EQ(::mkfifo((folder_ + "/gate").c_str(), 0600), 0);
+    std::promise<bool> changed;
+    on_loop([&] { wire_->refresh([&](bool did) { changed.set_value(did); }); });
+    serve(call({"GET", "/a"}), "one");
+    std::ofstream(folder_ + "/gate") << "open";
+    EXPECT_TRUE(changed.get_future().get());
+    serve(call({"GET", "/a"}), "two");
+}
+
+TEST_F(PluginWire, EndsWithItsPlugin) {
+    ASSERT_EQ(::mkfifo((folder_ + "/gate").c_str(), 0600), 0);
+    on_loop([&] { wire_->refresh([](bool) { ADD_FAILURE() << "nobody opened the gate"; }); });
+    wire_->stop();
+}
+
 TEST_F(HttpWire, ANewTokenIsUsed) {
     write("token", "other");
-    on_loop([&] { EXPECT_TRUE(wire_->refresh()); });
+    on_loop([&] { wire_->refresh([](bool changed) { EXPECT_TRUE(changed); }); });
     auto got = call({"GET", "/a"});
     const auto peer = listener_.accept();
     EXPECT_NE(peer->request().find("Bearer other\r\n"), std::string::npos);
     peer->say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     answer(std::move(got));
+}
+
+// The listener is the proxy.
+class ProxiedWire : public WireTest {
+protected:
+    void use(bool tls, Proxy::Kind kind) {
+        Access access;
+        access.tls = tls;
+        access.host = "api.invalid";
+        access.port = "6443";
+        access.path = "/base";
+        access.proxy = Proxy{kind, "127.0.0.1", std::to_string(listener_.port), "me", "word"};
+        wire_ = http_wire(access).value();
+    }
+    ~ProxiedWire() override { wire_->stop(); }
+    Listener listener_;
+};
+
+TEST_F(ProxiedWire, APlainRequestNamesTheWholeUrl) {
+    use(false, Proxy::Kind::Http);
+    auto got = call({"GET", "/a"});
+    const auto proxy = listener_.accept();
+    const std::string request = proxy->request();
+    EXPECT_TRUE(request.starts_with("GET http://api.invalid:6443/base/a HTTP/1.1\r\nHost: api.invalid:6443\r\n"))
+        << request;
+    EXPECT_NE(request.find("\r\nProxy-Authorization: Basic bWU6d29yZA==\r\n"), std::string::npos) << request;
+    proxy->say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    EXPECT_EQ(answer(std::move(got)).code, 200);
+}
+
+TEST_F(ProxiedWire, TlsGoesThroughATunnelOrSaysWhyNot) {
+    use(true, Proxy::Kind::Http);
+    auto got = call({"POST", "/a", "x"});
+    {
+        const auto proxy = listener_.accept();
+        const std::string request = proxy->request();
+        EXPECT_TRUE(request.starts_with("CONNECT api.invalid:6443 HTTP/1.1\r\n")) << request;
+        EXPECT_NE(request.find("\r\nProxy-Authorization: Basic bWU6d29yZA==\r\n"), std::string::npos) << request;
+        proxy->say("HTTP/1.1 407 Who are you\r\nContent-Length: 2\r\n\r\nno");
+    }
+    const auto why = trouble(std::move(got));
+    EXPECT_FALSE(why.sent);
+    EXPECT_TRUE(why.what.ends_with(" answered 407 Who are you")) << why.what;
+    auto second = call({"GET", "/a"});
+    const auto proxy = listener_.accept();
+    proxy->request();
+    proxy->say("HTTP/1.1 200 Connection established\r\n\r\n");
+    EXPECT_EQ(proxy->bytes(1), "\x16") << "a TLS handshake";
+}
+
+TEST_F(ProxiedWire, SocksIsToldTheName) {
+    use(false, Proxy::Kind::Socks5);
+    auto got = call({"GET", "/a"});
+    const auto proxy = listener_.accept();
+    EXPECT_EQ(proxy->bytes(4), std::string("\x05\x02\x00\x02", 4));
+    proxy->say({"\x05\x02", 2});
+    EXPECT_EQ(proxy->bytes(9), std::string("\x01\x02me\x04word", 9));
+    proxy->say({"\x01\x00", 2});
+    EXPECT_EQ(proxy->bytes(18), std::string("\x05\x01\x00\x03\x0b", 5) + "api.invalid" + "\x19\x2b");
+    proxy->say({"\x05\x00\x00\x01\x7f\x00\x00\x01\x00\x50", 10});
+    EXPECT_TRUE(proxy->request().starts_with("GET /base/a HTTP/1.1\r\n"));
+    proxy->say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    EXPECT_EQ(answer(std::move(got)).code, 200);
 }
 
 // What a stream tells, for the test's thread.

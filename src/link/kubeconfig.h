@@ -1,16 +1,18 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
-#include "base/clock.h"
 #include "base/result.h"
+#include "link/exec_plugin.h"
+#include "link/proxy.h"
 
 namespace berth::link {
 
-// Which server, and as whom. Empty: $KUBECONFIG, then the service account of a pod, then ~/.kube/config.
+// Which server, and as whom. Empty: the files of $KUBECONFIG, then the service account of a pod, then ~/.kube/config.
 struct AccessOptions {
     std::string kubeconfig = {};
-    std::string context = {};  // empty: the file's current-context
+    std::string context = {};  // empty: the current-context; named, a service account is not meant
     std::string service_account = "/var/run/secrets/kubernetes.io/serviceaccount";
 };
 
@@ -23,40 +25,24 @@ struct Access {
     std::string server_name;  // what the server's certificate must name
     std::string ca_pem;       // empty: the system's authorities
     bool skip_verify = false;
+    std::optional<Proxy> proxy = {};
     std::string certificate_pem;
     std::string key_pem;
     std::string token;
+    std::optional<ExecPlugin> exec = {};  // who says the three above: see fresh_access.h
     std::string ns = "default";
     bool operator==(const Access&) const = default;
 
     std::string authority() const;  // host:port
     std::string url() const;
+    // A proxy makes a connection for us. Else it reads our requests, which then name the whole URL, or there is none.
+    bool tunnelled() const { return proxy && (tls || proxy->kind == Proxy::Kind::Socks5); }
 };
 
-// Exec plugins, auth providers, proxies, passwords and impersonation are refused with a sentence: silently leaving one
+// Reads files, and runs nothing. Several files of $KUBECONFIG count as kubectl merges them: of each name the first
+// entry alone, the current-context of the first that has one; paths begin at the file that says them; files that are
+// not there are left out. Auth providers, passwords and impersonation are refused with a sentence: silently leaving one
 // out would be another identity than the one that was asked for.
 Result<Access> read_access(const AccessOptions& options);
-
-// The same, read again every ten seconds, so that rotated tokens and certificates take effect. While the files cannot
-// be read, what they held before stays. One thread.
-class FreshAccess {
-public:
-    static Result<FreshAccess> open(AccessOptions options, base::Instant now);
-    // What is given stays.
-    explicit FreshAccess(Access access) : access_(std::move(access)), fixed_(true) {}
-
-    const Access& get(base::Instant now);
-    // Reads at once; true when something changed.
-    bool refresh(base::Instant now);
-
-private:
-    FreshAccess(AccessOptions options, Access access, base::Instant now)
-        : options_(std::move(options)), access_(std::move(access)), read_at_(now) {}
-
-    AccessOptions options_;
-    Access access_;
-    base::Instant read_at_;
-    bool fixed_ = false;
-};
 
 }  // namespace berth::link

@@ -142,7 +142,15 @@ void RemoteServer::on_result(uint64_t id, WireResult result) {
     if (options_.metrics != nullptr) count(job->second, result);
     if (const auto* trouble = std::get_if<WireTrouble>(&result)) return on_trouble(job, *trouble);
     auto& answer = std::get<WireAnswer>(result);
-    if (again(job, answer)) return;
+    if (answer.code != 401 || std::exchange(job->second.renewed, true)) return on_answer(job, std::move(answer));
+    wire_->refresh([this, id, answer = std::move(answer)](bool changed) {
+        const auto refused = under_way_.find(id);
+        if (refused != under_way_.end()) changed ? try_once(id) : on_answer(refused, answer);
+    });
+}
+
+void RemoteServer::on_answer(Jobs::iterator job, WireAnswer answer) {
+    if (put_off(job, answer)) return;
     Reply reply{answer.code, std::move(answer.body), 0};
     // Nobody asks which revision an event for people has.
     if (reply.ok() && job->second.request.urgency == Urgency::Normal) reply.revision = revision_in(reply.body);
@@ -177,12 +185,8 @@ void RemoteServer::on_trouble(Jobs::iterator job, const WireTrouble& trouble) {
     finish(job, unknown(trouble.what));
 }
 
-bool RemoteServer::again(Jobs::iterator job, const WireAnswer& answer) {
+bool RemoteServer::put_off(Jobs::iterator job, const WireAnswer& answer) {
     Job& of = job->second;
-    if (answer.code == 401 && !std::exchange(of.renewed, true) && wire_->refresh()) {
-        try_once(job->first);
-        return true;
-    }
     const bool busy = (answer.code == 429 || answer.code == 503) && answer.retry_after;
     if (!busy || of.refusals++ >= kMostRefusals) return false;
     try_later(job, std::min(kLongestRefusal, *answer.retry_after + of.backoff.next()));

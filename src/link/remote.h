@@ -55,7 +55,8 @@ private:
     void try_once(uint64_t id);
     void on_result(uint64_t id, WireResult result);
     void on_trouble(Jobs::iterator job, const WireTrouble& trouble);
-    bool again(Jobs::iterator job, const WireAnswer& answer);
+    void on_answer(Jobs::iterator job, WireAnswer answer);
+    bool put_off(Jobs::iterator job, const WireAnswer& answer);
     void try_later(Jobs::iterator job, base::Duration wait);
     // The numbers of one kind of request, looked up once.
     struct Counted {

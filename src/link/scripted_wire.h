@@ -23,7 +23,7 @@ public:
         open_ = std::make_shared<Open>(Open{std::move(request), std::move(sink)});
         return std::make_unique<Handle>(*this);
     }
-    bool refresh() override { return refreshed++ == 0; }
+    void refresh(std::function<void(bool)> done) override { done(refreshed++ == 0); }
     void stop() override {}
 
     // Lets posted work run, not timers that lie ahead.

@@ -58,8 +58,8 @@ public:
     virtual void call(WireRequest request, base::Duration most, std::function<void(WireResult)> done) = 0;
     // Ends with trouble when nothing at all comes for `idle`.
     virtual std::unique_ptr<WireStream> open(WireRequest request, base::Duration idle, StreamSink sink) = 0;
-    // Reads the credentials again; true when they changed.
-    virtual bool refresh() = 0;
+    // The server refused who we are: renews the credentials, and tells, maybe inside this call, whether they changed.
+    virtual void refresh(std::function<void(bool changed)> done) = 0;
     // Ends the loop's thread. Nothing is called back after that.
     virtual void stop() = 0;
 };

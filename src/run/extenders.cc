@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/private_file.h"
 #include "link/http_wire.h"
+#include "link/url.h"
 
 namespace berth::run {
 namespace {
@@ -23,22 +24,14 @@ Result<std::string> read_file(const std::string& path) {
 // "https://host:1234/path" taken apart.
 Result<link::Access> access_of(const sched::Extender& extender) {
     link::Access access;
-    std::string_view rest = extender.url;
-    rest.remove_prefix(rest.find("://") + 3);
-    const auto slash = rest.find('/');
-    std::string_view authority = rest.substr(0, slash);
-    if (slash != std::string_view::npos) access.path = rest.substr(slash);
-    access.tls = extender.https;
-    access.port = access.tls ? "443" : "80";
-    const auto bracket = authority.rfind(']');
-    const auto colon = authority.rfind(':');
-    if (colon != std::string_view::npos && (bracket == std::string_view::npos || colon > bracket)) {
-        access.port = authority.substr(colon + 1);
-        authority = authority.substr(0, colon);
-    }
-    if (authority.starts_with('[') && authority.ends_with(']')) authority = authority.substr(1, authority.size() - 2);
-    if (authority.empty()) return base::bad_request(fmt::format("extender: \"{}\" names no host", extender.url));
-    access.host = authority;
+    const auto behind = extender.url.substr(extender.url.find("://"));
+    const auto url = link::parse_url((extender.https ? "https" : "http") + behind);
+    if (!url) return base::bad_request("extender: " + url.error().message);
+    access.tls = url->tls;
+    access.host = url->host;
+    access.port = url->port;
+    access.path = url->path;
+    access.proxy = TRY(link::proxy_from_environment(access.tls, access.host, access.port));
     access.server_name = extender.tls.server_name.empty() ? access.host : extender.tls.server_name;
     access.skip_verify = extender.tls.insecure;
     access.ca_pem = extender.tls.ca_file.empty() ? extender.tls.ca_pem : TRY(read_file(extender.tls.ca_file));

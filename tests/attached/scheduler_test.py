@@ -6,33 +6,15 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "conformance"))
+from attached import bound, check, create_pods, plain, until  # noqa: E402
 from server import Server  # noqa: E402
 
-PODS = "/api/v1/namespaces/default/pods"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/berth-scheduler"
 RESERVATIONS = "/apis/scheduling.koordinator.sh/v1alpha1/reservations"
 QUICK = ["--leader-elect", "--leader-elect-lease-duration", "4s", "--leader-elect-renew-deadline", "3s",
          "--leader-elect-retry-period", "500ms", "--metrics-bind-address", "0"]
-
-
-def check(true, what):
-    if not true:
-        raise SystemExit("FAILED: " + what)
-
-
-def until(what, condition, seconds=30):
-    """Waits for something to become true; what it was."""
-    end = time.monotonic() + seconds
-    while True:
-        found = condition()
-        if found:
-            return found
-        check(time.monotonic() < end, f"not within {seconds} s: {what}")
-        time.sleep(0.05)
 
 
 class Attached:
@@ -47,21 +29,6 @@ class Attached:
         return self.process.returncode, errors
 
 
-def create_pods(server, prefix, count, cpu="50m"):
-    for i in range(count):
-        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"{prefix}-{i}"},
-               "spec": {"schedulerName": "berth", "containers": [
-                   {"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu}}}]}}
-        code, answer = server.ask("POST", PODS, pod)
-        check(code == 201, f"pod {prefix}-{i}: {answer}")
-
-
-def bound(server, prefix):
-    _, pods = server.ask("GET", PODS)
-    return sum(1 for pod in pods["items"]
-               if pod["metadata"]["name"].startswith(prefix + "-") and pod["spec"].get("nodeName"))
-
-
 def creations(server):
     """Pods and bindings that the server has accepted since its start."""
     _, text = server.ask("GET", "/metrics")
@@ -72,16 +39,6 @@ def creations(server):
 def holder(server):
     code, lease = server.ask("GET", LEASE)
     return lease["spec"].get("holderIdentity", "") if code == 200 else ""
-
-
-def plain(path):
-    try:
-        with urllib.request.urlopen("http://127.0.0.1:" + path, timeout=10) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
-    except OSError:
-        return 0, ""
 
 
 def binds_pods_and_answers(server, port):

@@ -1,6 +1,7 @@
 """A certificate authority and its certificates, made with openssl."""
 import pathlib
 import subprocess
+import time
 
 
 class Authority:
@@ -9,6 +10,27 @@ class Authority:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.cert, self.key = self.folder / "ca.crt", self.folder / "ca.key"
         _openssl("req", "-x509", *_NEW_KEY, "-days", "30", "-subj", f"/CN={name}", "-keyout", self.key, "-out", self.cert)
+
+    @classmethod
+    def of(cls, folder):
+        """The one that was made in the folder."""
+        out = cls.__new__(cls)
+        out.folder = pathlib.Path(folder)
+        out.cert, out.key = out.folder / "ca.crt", out.folder / "ca.key"
+        return out
+
+    def client_until(self, file, user, end):
+        """(certificate, key) of a user, until that second of Unix time."""
+        cert, key, request = (self.folder / f"{file}.{kind}" for kind in ("crt", "key", "csr"))
+        _openssl("req", *_NEW_KEY, "-subj", f"/CN={user}", "-keyout", key, "-out", request)
+        settings, index = self.folder / f"{file}.cnf", self.folder / f"{file}.index"
+        index.write_text("")
+        settings.write_text(f"[ca]\ndefault_ca = own\n[own]\ndatabase = {index}\nnew_certs_dir = {self.folder}\nrand_serial = yes\n"
+                            "default_md = sha256\npolicy = any\nx509_extensions = client\n[any]\ncommonName = supplied\n"
+                            "[client]\nextendedKeyUsage = clientAuth\n")
+        _openssl("ca", "-batch", "-notext", "-config", settings, "-cert", self.cert, "-keyfile", self.key, "-in", request, "-out", cert,
+                 "-startdate", _openssl_time(end - 3600), "-enddate", _openssl_time(end))
+        return cert, key
 
     def serving(self, name, hosts):
         """(certificate, key) of a server that is reached under any of the hosts."""
@@ -30,6 +52,10 @@ class Authority:
 
 
 _NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+
+
+def _openssl_time(seconds):
+    return time.strftime("%Y%m%d%H%M%SZ", time.gmtime(seconds))
 
 
 def _openssl(*words):

@@ -11,6 +11,7 @@ import traceback
 
 import beside_tests
 import comparison_tests
+import credential_tests
 import deploy_tests
 import draw_tests
 import election_tests
@@ -23,7 +24,7 @@ from cluster import Cluster
 
 TESTS = [*deploy_tests.TESTS, *comparison_tests.TESTS, *reservation_tests.TESTS, *draw_tests.TESTS, *promise_tests.TESTS,
          *scheduler_tests.TESTS, *together_tests.TESTS, *election_tests.TESTS, *beside_tests.TESTS,
-         *webhook_tests.TESTS]
+         *webhook_tests.TESTS, *credential_tests.TESTS]
 
 
 class Stage:
