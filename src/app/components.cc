@@ -1,6 +1,7 @@
 #include "app/components.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <condition_variable>
@@ -16,6 +17,7 @@
 #include "base/mentions.h"
 #include "cli/config_file.h"
 #include "cli/dump.h"
+#include "cli/near_word.h"
 #include "control/reservations.h"
 #include "control/simulated.h"
 #include "control/volumes.h"
@@ -26,6 +28,8 @@
 
 namespace berth::app {
 namespace {
+
+constexpr std::string_view kReservationController = "reservation";
 
 // Requests one behind the other, many of them under way: each sees what those before it wrote. The first refusal is
 // kept. The answers come on other threads.
@@ -173,6 +177,10 @@ Status create_nodes(Server& server, const UpOptions& options, link::ApiClient& d
         return {};
     }
     control::SimulatedNode node = TRY(node_template(options));
+    if (const size_t there = server.store().count("nodes"); there > static_cast<size_t>(options.nodes)) {
+        base::log_warning("The store has more nodes than --nodes asks for; none is removed",
+                          {{"nodes", there}, {"asked", options.nodes}});
+    }
     Pipeline convoy(door);
     for (int i = 0; i < options.nodes; ++i) {
         node.name = fmt::format("node-{}", i);
@@ -220,19 +228,21 @@ Status create_first_objects(Server& server, const UpOptions& options) {
     return create_storage_class(server, *door);
 }
 
-// "--controllers=-job" leaves one out.
+// "--controllers=-job" leaves one out, "--controllers=job,garbage" all others, as kube-controller-manager has it with
+// "*" in front of the first form.
 bool leaves_out(const UpOptions& options, std::string_view name) {
     const auto& given = options.controllers;
-    return std::find(given.begin(), given.end(), "-" + std::string(name)) != given.end();
+    const auto has = [&](const std::string& word) {
+        return std::find(given.begin(), given.end(), word) != given.end();
+    };
+    if (has("-" + std::string(name))) return true;
+    const bool only = std::any_of(given.begin(), given.end(), [](const auto& word) { return !word.starts_with('-'); });
+    return only && !has("*") && !has(std::string(name));
 }
 
-run::ControllersDriver::Reconcilers chosen(std::vector<std::unique_ptr<control::Reconciler>> all,
-                                           const UpOptions& options) {
-    std::erase_if(all, [&](const auto& reconciler) { return leaves_out(options, reconciler->name()); });
-    return all;
-}
+using Reconcilers = run::ControllersDriver::Reconcilers;
 
-run::ControllersDriver::Reconcilers reconcilers(Server& server, const UpOptions& options) {
+Reconcilers all_reconcilers(Server& server) {
     std::vector<std::string> all;
     std::vector<std::string> namespaced;
     for (const auto& kind : server.context().kinds()->all()) {
@@ -259,7 +269,24 @@ run::ControllersDriver::Reconcilers reconcilers(Server& server, const UpOptions&
     out.push_back(control::volume_binder_reconciler());
     out.push_back(control::simulated_provisioner_reconciler());
     out.push_back(control::namespace_defaults_reconciler(server.ca_certificate()));
-    return chosen(std::move(out), options);
+    return out;
+}
+
+// A name that means none would leave out nothing, in silence.
+Status known_controllers(const std::vector<std::string>& given, const Reconcilers& all) {
+    std::vector<std::string> names{std::string(kReservationController)};
+    for (const auto& reconciler : all) names.emplace_back(reconciler->name());
+    std::sort(names.begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    for (const auto& word : given) {
+        const std::string name = word.starts_with('-') ? word.substr(1) : word;
+        if (word == "*" || std::binary_search(names.begin(), names.end(), name)) continue;
+        const std::string meant = cli::near_word(name, names);
+        return base::bad_request(fmt::format("--controllers: there is no controller \"{}\"{}; there are {}", name,
+                                             meant.empty() ? "" : fmt::format(", did you mean {}?", meant),
+                                             fmt::join(names, ", ")));
+    }
+    return {};
 }
 
 // From the file, or the default profile under the names that manifests use.
@@ -274,6 +301,9 @@ Result<sched::Configuration> scheduler_configuration(const UpOptions& options) {
 }  // namespace
 
 Result<std::vector<std::unique_ptr<Component>>> start_components(Server& server, const UpOptions& options) {
+    Reconcilers reconcilers = all_reconcilers(server);
+    TRY(known_controllers(options.controllers, reconcilers));
+    std::erase_if(reconcilers, [&](const auto& reconciler) { return leaves_out(options, reconciler->name()); });
     if (!server.store().failure()) TRY(create_first_objects(server, options));
     std::vector<std::unique_ptr<Component>> out;
     const base::Clock& clock = server.context().clock;
@@ -291,7 +321,7 @@ Result<std::vector<std::unique_ptr<Component>>> start_components(Server& server,
         return run::ControllersDriver::Doors{local_link(server, api::controller_identity(identity)), std::move(wake),
                                              metrics, component};
     };
-    if (!leaves_out(options, "reservation")) {
+    if (!leaves_out(options, kReservationController)) {
         out.push_back(std::make_unique<DriverThread>("reservations", clock, [&](link::Wake wake) {
             return std::make_unique<run::ControllersDriver>(doors("reservation", "berth-reservations", std::move(wake)),
                                                             control::reservation_reconcilers(options.reservation_gc));
@@ -299,7 +329,7 @@ Result<std::vector<std::unique_ptr<Component>>> start_components(Server& server,
     }
     const auto controllers = [&](link::Wake wake) {
         return std::make_unique<run::ControllersDriver>(doors("berth", "berth-controllers", std::move(wake)),
-                                                        reconcilers(server, options));
+                                                        std::move(reconcilers));
     };
     out.push_back(std::make_unique<DriverThread>("controllers", clock, controllers, base::Turn::Behind));
     return out;

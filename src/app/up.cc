@@ -13,7 +13,7 @@ namespace {
 
 void add_up_flags(cli::CommandLine& line, UpOptions& options) {
     add_server_flags(line, options.server);
-    line.option("--nodes", options.nodes, "simulated nodes node-0, node-1, ...").show_default();
+    line.option("--nodes", options.nodes, "simulated nodes node-0, node-1, ...").show_default().within(0, 1'000'000);
     line.option("--node-cpu", options.node_cpu, "cpu of each").show_default();
     line.option("--node-memory", options.node_memory, "memory of each").show_default();
     line.option("--node-labels", options.node_labels, "key=value, may be repeated").separated_by(',');
@@ -21,7 +21,8 @@ void add_up_flags(cli::CommandLine& line, UpOptions& options) {
     line.option("--import", options.import_file, "objects (YAML or JSON) to begin with");
     line.flag("--no-scheduler", options.no_scheduler, "leave scheduling to another one");
     line.duration("--reservation-gc", options.reservation_gc, "how long final reservations are kept");
-    line.option("--controllers", options.controllers, "-NAME leaves a controller out; * is all of them")
+    line.option("--controllers", options.controllers,
+                "-NAME leaves a controller out; NAME alone, without *, leaves out all that are not named")
         .separated_by(',');
 }
 

@@ -2,9 +2,28 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "cli/near_word.h"
 #include "model/quantity.h"
 
 namespace berth::cli {
+namespace {
+
+// As Kubernetes names what every node has; anything else has a domain in front.
+const std::vector<std::string> kPlainResources{"cpu", "memory", "ephemeral-storage", "pods"};
+
+Status check_resource(const std::string& name, std::string_view flag) {
+    const auto& plain = kPlainResources;
+    if (name.find('/') != std::string::npos || name.starts_with("hugepages-")) return {};
+    if (std::find(plain.begin(), plain.end(), name) != plain.end()) return {};
+    const std::string meant = near_word(name, plain);
+    return base::bad_request(fmt::format("{}: there is no resource \"{}\"{}", flag, name,
+                                         meant.empty() ? "; resources of your own have a domain, as in example.com/gpu"
+                                                       : fmt::format(": did you mean {}?", meant)));
+}
+
+}  // namespace
 
 Result<JsonObject> key_values(const std::vector<std::string>& words, std::string_view flag) {
     JsonObject out;
@@ -20,9 +39,14 @@ Result<JsonObject> key_values(const std::vector<std::string>& words, std::string
 
 Result<JsonObject> amounts_given(const std::vector<std::string>& words, std::string_view flag) {
     JsonObject out = TRY(key_values(words, flag));
-    for (const auto& [name, value] : out) {
-        if (auto read = model::Quantity::parse(std::string_view(value.as_string())); !read) {
-            return base::bad_request(fmt::format("{} {}: {}", flag, std::string_view(name), read.error().message));
+    for (const auto& [key, value] : out) {
+        const std::string name(key);
+        const std::string_view amount(value.as_string());
+        TRY(check_resource(name, flag));
+        const auto read = model::Quantity::parse(amount);
+        if (!read) return base::bad_request(fmt::format("{} {}: {}", flag, name, read.error().message));
+        if (*read <= model::Quantity()) {
+            return base::bad_request(fmt::format("{} {}: {} would be nothing", flag, name, amount));
         }
     }
     return out;

@@ -6,6 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/explanation.h"
 #include "cli/interrupt.h"
 #include "cli/live.h"
 #include "cli/until.h"
@@ -281,6 +282,21 @@ private:
     std::set<std::string> siblings_;  // uids of what was there before the eviction, the pod among them
 };
 
+// Where the reservation would hold room now. The server checks it and says how it would be stored.
+Status look_for_room(link::ApiClient& server, const Flags& flags, const Json& pod, const Json& reservation) {
+    const Json checked =
+        TRY(ask_object(server, {"POST", fmt::format("{}?dryRun=All", kReservations), base::to_text(reservation)}));
+    World world(base::system_clock().wall());
+    TRY(load_live(server, world));
+    TRY(world.put(checked));
+    const auto found = TRY(explain_reservation(world, text_at(checked, {"metadata", "name"})));
+    if (found.node.empty()) return base::bad_request(fmt::format("there is no room elsewhere: {}", found.summary));
+    const bool waits = found.nodes.contains(found.node) && !found.nodes.at(found.node).empty();
+    fmt::print("pod/{} would move from {} to {}{} (dry run)\n", flags.name, text_at(pod, {"spec", "nodeName"}),
+               found.node, waits ? ", once there is room" : "");
+    return {};
+}
+
 Status run(const Flags& flags) {
     Interrupt interrupt;
     const auto connection = TRY(open_connection(flags.server));
@@ -290,10 +306,8 @@ Status run(const Flags& flags) {
     // It must outlive the wait for room and the wait for the replacement.
     const Json reservation = TRY(migration_of(pod, {2 * flags.timeout_s + 60, flags.pre_allocate}));
     TRY(evict(server, pod, true));
-    if (!flags.dry_run) return Migration(server, interrupt, flags, pod, reservation).run();
-    TRY(ask_object(server, {"POST", fmt::format("{}?dryRun=All", kReservations), base::to_text(reservation)}));
-    fmt::print("pod/{} may be moved away from {} (dry run)\n", flags.name, text_at(pod, {"spec", "nodeName"}));
-    return {};
+    if (flags.dry_run) return look_for_room(server, flags, pod, reservation);
+    return Migration(server, interrupt, flags, pod, reservation).run();
 }
 
 }  // namespace
@@ -337,10 +351,10 @@ int migrate(std::vector<std::string> words) {
     line.option("--timeout", flags.timeout_s, "seconds to wait for room, and then for the replacement")
         .within(1, 86400);
     line.flag("--pre-allocate", flags.pre_allocate, "wait on a full node for room instead of refusing");
-    line.flag("--dry-run", flags.dry_run, "say whether the pod may be moved, change nothing");
+    line.flag("--dry-run", flags.dry_run, "say whether the pod may be moved, and where to; change nothing");
     if (const auto code = line.parse(std::move(words))) return *code;
     if (const auto done = run(flags); !done) {
-        fmt::print(stderr, "berth: {}\n", done.error().message);
+        fmt::print(stderr, "berth migrate: {}\n", done.error().message);
         return kFailed;
     }
     return kDone;

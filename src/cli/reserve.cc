@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
+#include <set>
 
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/key_values.h"
 #include "cli/live.h"
+#include "cli/reservations.h"
 #include "cli/until.h"
 #include "model/quantity.h"
 #include "model/resources.h"
@@ -101,13 +104,40 @@ Result<JsonObject> spec_of(const ReserveFlags& flags) {
     return spec;
 }
 
-Result<std::vector<std::string>> node_names(link::ApiClient& server, const std::string& selector) {
-    std::vector<std::string> out;
+Result<JsonArray> ask_nodes(link::ApiClient& server, const std::string& selector) {
     std::string path = "/api/v1/nodes";
     if (!selector.empty()) path += "?labelSelector=" + percent_encoded(selector);
     const Json list = TRY(ask_object(server, {"GET", path}));
-    for (const auto& node : list.at("items").as_array())
+    return list.at("items").as_array();
+}
+
+// A resource that no node has may come with the next node; one that is nearly written as one of theirs will not.
+Status some_node_has(link::ApiClient& server, const std::vector<std::string>& resources) {
+    std::vector<std::string> own;
+    for (const auto& text : resources) {
+        if (text.find('/') < text.find('=')) own.push_back(text.substr(0, text.find('=')));
+    }
+    if (own.empty()) return {};
+    std::set<std::string> there;
+    for (const auto& node : TRY(ask_nodes(server, ""))) {
+        const Json* has = base::find(node, {"status", "allocatable"});
+        if (has == nullptr || !has->is_object()) continue;
+        for (const auto& [name, amount] : has->as_object()) there.emplace(name);
+    }
+    for (const auto& name : own) {
+        const std::string meant = there.contains(name) ? "" : near_word(name, {there.begin(), there.end()});
+        if (meant.empty()) continue;
+        return base::bad_request(
+            fmt::format("--resource: no node has \"{}\", and some have {}: did you mean that?", name, meant));
+    }
+    return {};
+}
+
+Result<std::vector<std::string>> node_names(link::ApiClient& server, const std::string& selector) {
+    std::vector<std::string> out;
+    for (const auto& node : TRY(ask_nodes(server, selector))) {
         out.emplace_back(base::find_string(node, {"metadata", "name"}));
+    }
     if (out.empty()) {
         return base::bad_request(selector.empty() ? "there are no nodes"
                                                   : fmt::format("no node has the labels {}", selector));
@@ -115,7 +145,7 @@ Result<std::vector<std::string>> node_names(link::ApiClient& server, const std::
     return out;
 }
 
-Status create(link::ApiClient& server, const std::vector<Json>& objects, const Flags& flags) {
+Status create_all(link::ApiClient& server, const std::vector<Json>& objects, const Flags& flags) {
     size_t made = 0;
     for (const auto& object : objects) {
         const auto name = base::find_string(object, {"metadata", "name"});
@@ -216,7 +246,10 @@ Status run(const Flags& flags) {
     std::vector<std::string> nodes;
     std::optional<Connection> connection;
     const bool offline = !flags.output.empty() && !flags.per_node;
-    if (!offline) connection.emplace(TRY(open_connection(flags.server)));
+    if (!offline) {
+        connection.emplace(TRY(open_connection(flags.server)));
+        TRY(some_node_has(*connection->server, flags.reserve.resources));
+    }
     if (flags.per_node) nodes = TRY(node_names(*connection->server, flags.nodes));
     const auto objects = TRY(reservations_for(flags.reserve, nodes));
     if (!flags.output.empty()) {
@@ -224,7 +257,7 @@ Status run(const Flags& flags) {
         fmt::print("{}\n", base::to_text(JsonObject{{"apiVersion", "v1"}, {"kind", "List"}, {"items", items}}));
         return {};
     }
-    TRY(create(*connection->server, objects, flags));
+    TRY(create_all(*connection->server, objects, flags));
     if (!flags.wait || flags.dry_run) return {};
     return wait_for(*connection->server, objects, flags.timeout_s);
 }
@@ -257,10 +290,18 @@ Result<std::vector<Json>> reservations_for(const ReserveFlags& flags, const std:
     return out;
 }
 
-int reserve(std::vector<std::string> words) {
+namespace {
+
+int create(std::vector<std::string> words) {
     Flags flags;
     auto& wanted = flags.reserve;
-    CommandLine line("Makes reservations: room on nodes that only their owners may use.", "berth reserve");
+    CommandLine line(
+        "Makes reservations: room on nodes that only their owners may use. Their life goes on with\n"
+        "  berth reserve list       what there is, what was drawn, and until when\n"
+        "  berth reserve extend     let some end later\n"
+        "  berth reserve release    give back what some hold\n"
+        "and `berth reserve create NAME` makes one that is called as one of these.",
+        "berth reserve");
     line.option("name", wanted.name, "of the reservation; a number or a node's name follows it when there are several")
         .required();
     line.option("-r,--resource", wanted.resources, "what to hold, e.g. -r cpu=4 -r memory=8Gi");
@@ -285,7 +326,7 @@ int reserve(std::vector<std::string> words) {
     add_server_flags(line, flags.server);
     if (const auto code = line.parse(std::move(words))) return *code;
     const auto fail = [](const Error& error, int code) {
-        fmt::print(stderr, "berth: {}\n", error.message);
+        fmt::print(stderr, "berth reserve: {}\n", error.message);
         return code;
     };
     // What the flags themselves say wrong needs no server.
@@ -293,6 +334,17 @@ int reserve(std::vector<std::string> words) {
     if (const auto objects = reservations_for(wanted, {}); !objects) return fail(objects.error(), kWrongUsage);
     const auto done = run(flags);
     return done ? kDone : fail(done.error(), kFailed);
+}
+
+}  // namespace
+
+int reserve(std::vector<std::string> words) {
+    const std::string first = words.empty() ? "" : words.front();
+    const auto rest = [&] { return std::vector<std::string>(words.begin() + 1, words.end()); };
+    if (first == "list") return reserve_list(rest());
+    if (first == "extend") return reserve_extend(rest());
+    if (first == "release") return reserve_release(rest());
+    return create(first == "create" ? rest() : std::move(words));
 }
 
 }  // namespace berth::cli

@@ -28,7 +28,7 @@ struct ReserveFlags {
 // The reservations, named NAME, or NAME-0, NAME-1... for a count, or NAME-NODE for each of the nodes.
 Result<std::vector<Json>> reservations_for(const ReserveFlags& flags, const std::vector<std::string>& nodes);
 
-// berth reserve NAME -r cpu=4 --owner app=web [...]
+// berth reserve [create] NAME -r cpu=4 --owner app=web [...], berth reserve list|extend|release [...]
 int reserve(std::vector<std::string> words);
 
 }  // namespace berth::cli

@@ -62,17 +62,21 @@ with Cluster(sys.argv[1], sys.argv[2], "--nodes", "3", "--node-cpu", "4") as clu
     (first,) = web()
 
     code, said = end_of(migrate(first))
-    expect("without room", (code, "berth: there is no room elsewhere: 0/3 nodes are available" in said[-1]), (1, True))
+    expect("without room", (code, "berth migrate: there is no room elsewhere: 0/3 nodes are available" in said[-1]), (1, True))
     expect("nothing is left of it", (cluster.names("reservations"), web()), ([], {first: "node-0"}))
+    code, looked = end_of(migrate(first, "--dry-run"))
+    expect("a dry run finds the same", (code, looked), (1, [said[-1]]))
+    expect("where it would wait", end_of(migrate(first, "--dry-run", "--pre-allocate")),
+           (0, [f"pod/{first} would move from node-0 to node-1, once there is room (dry run)"]))
 
     # Whoever gives up leaves nothing behind; while somebody moves the pod nobody else does.
     moving = migrate(first, "--pre-allocate")
     room = moving.stdout.readline().split()[0]
     cluster.wait(room, "jsonpath={.status.phase}=Waiting")
     code, said = end_of(migrate(first, "--pre-allocate"))
-    expect("twice at once", (code, said[-1].startswith(f'berth: pod "{first}" is being moved already')), (1, True))
+    expect("twice at once", (code, said[-1].startswith(f'berth migrate: pod "{first}" is being moved already')), (1, True))
     moving.send_signal(signal.SIGINT)
-    expect("given up", end_of(moving), (1, ["berth: interrupted; nothing was moved"]))
+    expect("given up", end_of(moving), (1, ["berth migrate: interrupted; nothing was moved"]))
     expect("nothing is left of it", (cluster.names("reservations"), web()), ([], {first: "node-0"}))
 
     cluster.run("scale", "rs", "web", "--replicas=2")
@@ -97,6 +101,8 @@ with Cluster(sys.argv[1], sys.argv[2], "--nodes", "3", "--node-cpu", "4") as clu
 
     # What an earlier move of the same pod used up is in nobody's way: it is kept for a day.
     cluster.run("wait", "--for=delete", "pod/" + first, "--timeout=30s")
+    expect("where it would go", end_of(migrate(sibling, "--dry-run")), (0, [f"pod/{sibling} would move from node-1 to node-0 (dry run)"]))
+    expect("nothing was made", len(cluster.names("reservations")), 2)
     cluster.apply(pod("filler", 4, "nodeName: node-0"))
     cluster.wait("pod/filler", "condition=Ready")
     moving = migrate(sibling, "--pre-allocate")

@@ -40,17 +40,17 @@ def test(berth, build):
 
         code, said, trouble = end_of(reserve("brief", "--ttl", "1s"))
         expect("one that fails", (code, said), (1, ["reservation/brief created", "reservation/brief Failed"]))
-        expect("why", trouble, "berth: reservation brief: has failed: ttl 1s has passed")
+        expect("why", trouble, "berth reserve: reservation brief: has failed: ttl 1s has passed")
 
         lost = reserve("lost")
         expect("created", lost.stdout.readline(), "reservation/lost created\n")
         cluster.wait("reservation/lost", "condition=Scheduled=False")
         cluster.run("delete", "reservation", "lost")
-        expect("one that is deleted", end_of(lost), (1, [], "berth: reservation lost: was deleted"))
+        expect("one that is deleted", end_of(lost), (1, [], "berth reserve: reservation lost: was deleted"))
 
         code, said, trouble = end_of(reserve("never", "--timeout", "1"))
         expect("one that finds no room", (code, said), (1, ["reservation/never created"]))
-        expect("why", trouble, "berth: 1 of 1 are not available after 1 s: 0/1 nodes are available: 1 Insufficient cpu.")
+        expect("why", trouble, "berth reserve: 1 of 1 are not available after 1 s: 0/1 nodes are available: 1 Insufficient cpu.")
 
 
 test(*sys.argv[1:3])
