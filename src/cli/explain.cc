@@ -2,15 +2,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/clock.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/dump.h"
 #include "cli/explanation.h"
 #include "cli/live.h"
+#include "cli/node_explanation.h"
 
 namespace berth::cli {
 namespace {
+
+const std::vector<std::string> kPodNames{"pod", "pods", "po"};
+const std::vector<std::string> kReservationNames{"reservation", "reservations"};
+const std::vector<std::string> kNodeNames{"node", "nodes", "no"};
 
 struct Flags {
     std::string kind;
@@ -20,7 +27,16 @@ struct Flags {
     std::string output = "table";
 };
 
-Result<Explanation> answer(const Flags& flags) {
+bool is_one_of(const std::string& kind, const std::vector<std::string>& names) {
+    return std::find(names.begin(), names.end(), kind) != names.end();
+}
+
+template <class T>
+std::string printed(const Flags& flags, const T& said, Json (*document)(const T&), std::string (*text)(const T&)) {
+    return flags.output == "json" ? base::to_text(document(said)) + "\n" : text(said);
+}
+
+Result<std::string> answer(const Flags& flags) {
     World world(base::system_clock().wall());
     std::string ns = flags.server.ns.empty() ? "default" : flags.server.ns;
     if (flags.files.empty()) {
@@ -31,19 +47,28 @@ Result<Explanation> answer(const Flags& flags) {
     for (const auto& file : flags.files) {
         for (const auto& object : TRY(read_object_file(file))) TRY(world.put(object));
     }
-    const bool pod = flags.kind == "pod" || flags.kind == "pods" || flags.kind == "po";
-    return pod ? explain_pod(world, ns, flags.name) : explain_reservation(world, flags.name);
+    if (is_one_of(flags.kind, kNodeNames)) {
+        world.prepare();
+        return printed(flags, TRY(explain_node(world.ledger(), flags.name)), node_document, node_text);
+    }
+    const bool pod = is_one_of(flags.kind, kPodNames);
+    const auto said = TRY(pod ? explain_pod(world, ns, flags.name) : explain_reservation(world, flags.name));
+    return printed(flags, said, explanation_document, explanation_text);
 }
 
 }  // namespace
 
 int explain(std::vector<std::string> words) {
     Flags flags;
-    CommandLine line("Says why a pod or reservation is where it is, or what keeps it from every node.",
-                     "berth explain");
-    line.option("kind", flags.kind, "pod or reservation")
-        .required()
-        .one_of({"pod", "pods", "po", "reservation", "reservations"});
+    CommandLine line(
+        "Says why a pod or reservation is where it is, or what keeps it from every node; of a node, who has what of "
+        "it.",
+        "berth explain");
+    std::vector<std::string> kinds;
+    for (const auto& names : {kPodNames, kReservationNames, kNodeNames}) {
+        kinds.insert(kinds.end(), names.begin(), names.end());
+    }
+    line.option("kind", flags.kind, "pod, reservation or node").required().one_of(kinds);
     line.option("name", flags.name, "its name").required();
     add_server_flags(line, flags.server);
     line.option("-f,--filename", flags.files, "explain from files instead of a live server; - is standard input");
@@ -51,14 +76,10 @@ int explain(std::vector<std::string> words) {
     if (const auto code = line.parse(std::move(words))) return *code;
     const auto said = answer(flags);
     if (!said) {
-        fmt::print(stderr, "berth: {}\n", said.error().message);
+        fmt::print(stderr, "berth explain: {}\n", said.error().message);
         return kFailed;
     }
-    if (flags.output == "json") {
-        fmt::print("{}\n", base::to_text(explanation_document(*said)));
-    } else {
-        fmt::print("{}", explanation_text(*said));
-    }
+    fmt::print("{}", *said);
     return kDone;
 }
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "model/node_reservation.h"
+#include "cli/advice.h"
 #include "model/reservation_status.h"
 #include "model/times.h"
 #include "sched/draw.h"
@@ -21,84 +21,7 @@ using ledger::Row;
 using model::ResourceId;
 
 constexpr size_t kNearest = 5;
-
-// What the row has for the ask: what is free; where it would draw from reservations, as much as it does not lack.
-int64_t within_reach(const sched::Ask& ask, const Ledger& ledger, Row row, ResourceId id) {
-    const auto* credit = ask.credit(row);
-    if (credit == nullptr) return ledger.free(row, id);
-    return ask.spec->requests.get(id) - sched::draw_on(*credit, ask, ledger, row).lacking.get(id);
-}
-
-// The largest part of the node that is missing, over the resources; 0 when nothing is.
-double shortage_share(const sched::Ask& ask, const Ledger& ledger, Row row) {
-    double share = 0;
-    ask.spec->requests.for_each([&](ResourceId id, int64_t amount) {
-        const int64_t lacks = amount - within_reach(ask, ledger, row, id);
-        const auto* column = ledger.column(id);
-        const int64_t whole = column == nullptr ? 0 : column->allocatable[row];
-        if (lacks > 0)
-            share = std::max(share, static_cast<double>(lacks) / static_cast<double>(std::max<int64_t>(whole, 1)));
-    });
-    return share;
-}
-
-void lacking(const sched::Ask& ask, const Ledger& ledger, Row row, std::vector<std::string>& changes) {
-    ask.spec->requests.for_each([&](ResourceId id, int64_t amount) {
-        const int64_t has = within_reach(ask, ledger, row, id);
-        if (amount <= has) return;
-        if (id == model::kPods) {
-            changes.emplace_back("one pod fewer on it");
-            return;
-        }
-        const auto* column = ledger.column(id);
-        const int64_t whole = column == nullptr ? 0 : column->allocatable[row];
-        const auto name = model::resource_name(id);
-        const auto text = [&](int64_t value) { return model::quantity_text(id, value); };
-        std::string outside;
-        if (const int64_t kept = model::view_of(ledger.node(row)).held.get(id); kept > 0) {
-            outside = fmt::format(", {} {} held for processes outside Kubernetes", text(kept), name);
-        }
-        if (amount > whole) {
-            changes.push_back(fmt::format("a smaller request: {} {} is more than the node's {}{}", text(amount), name,
-                                          text(whole), outside));
-        } else {
-            changes.push_back(fmt::format("{} more {} (wants {}, {} free{})", text(amount - has), name, text(amount),
-                                          text(std::max<int64_t>(has, 0)), outside));
-        }
-    });
-}
-
-void untolerated(const sched::Ask& ask, const model::Node& node, std::vector<std::string>& changes) {
-    for (const auto& taint : node.taints) {
-        if (taint.effect == "PreferNoSchedule" || model::tolerates(ask.spec->tolerations, taint)) continue;
-        changes.push_back(fmt::format("a toleration of {}{}{}:{}", taint.key, taint.value.empty() ? "" : "=",
-                                      taint.value, taint.effect));
-    }
-}
-
-void unlabelled(const sched::Ask& ask, const model::Node& node, std::vector<std::string>& changes) {
-    const size_t before = changes.size();
-    for (const auto& [key, value] : ask.spec->node_selector) {
-        const auto* has = node.meta.labels.find(key);
-        if (has == nullptr || *has != value) changes.push_back(fmt::format("the label {}={}", key, value));
-    }
-    if (changes.size() == before) changes.emplace_back("labels that the required node affinity asks for");
-}
-
-std::vector<std::string> changes_for(const sched::Ask& ask, const Ledger& ledger, Row row,
-                                     const std::vector<Explanation::Block>& blocks) {
-    std::vector<std::string> out;
-    for (const auto& block : blocks) {
-        const size_t before = out.size();
-        if (block.filter == sched::PluginId::NodeResourcesFit) lacking(ask, ledger, row, out);
-        if (block.filter == sched::PluginId::TaintToleration) untolerated(ask, ledger.node(row), out);
-        if (block.filter == sched::PluginId::NodeAffinity) unlabelled(ask, ledger.node(row), out);
-        if (block.filter == sched::PluginId::NodeUnschedulable)
-            out.push_back(fmt::format("kubectl uncordon {}", ledger.name(row)));
-        if (out.size() == before) out.insert(out.end(), block.reasons.begin(), block.reasons.end());
-    }
-    return out;
-}
+constexpr size_t kLookedAt = 200;  // nodes, for those that lack least
 
 // Asks every filter, both in turn (how many nodes each leaves) and alone (everything that stands in the way of a node).
 void walk_filters(const sched::Ask& ask, const Ledger& ledger, Explanation& out) {
@@ -125,17 +48,46 @@ void walk_filters(const sched::Ask& ask, const Ledger& ledger, Explanation& out)
     }
 }
 
+// In words: of several nodes the first says who stands in the way.
+std::vector<std::string> change_texts(const std::vector<Change>& changes, const std::vector<std::string>& nodes) {
+    std::vector<std::string> out;
+    for (const auto& [what, who] : changes) {
+        std::string text = what;
+        if (what == kUncordon) text += fmt::format(" {}", fmt::join(nodes, " "));
+        if (!who.empty()) text += fmt::format(" ({}{})", nodes.size() > 1 ? "e.g. " : "", who);
+        out.push_back(std::move(text));
+    }
+    return out;
+}
+
+// Nodes that lack the same are one answer.
 void find_nearest(const sched::Ask& ask, const Ledger& ledger, Explanation& out) {
     std::vector<std::tuple<size_t, double, std::string>> ranked;
     for (const auto& [name, blocks] : out.nodes) {
         if (blocks.empty()) continue;
         ranked.emplace_back(blocks.size(), shortage_share(ask, ledger, ledger.row_of(name)), name);
     }
-    const size_t shown = std::min(kNearest, ranked.size());
-    std::partial_sort(ranked.begin(), ranked.begin() + static_cast<long>(shown), ranked.end());
-    for (size_t i = 0; i < shown; ++i) {
+    const size_t looked = std::min(kLookedAt, ranked.size());
+    std::partial_sort(ranked.begin(), ranked.begin() + static_cast<long>(looked), ranked.end());
+    const auto same = [](const std::vector<Change>& a, const std::vector<Change>& b) {
+        return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                          [](const Change& x, const Change& y) { return x.what == y.what; });
+    };
+    std::vector<std::pair<std::vector<Change>, std::vector<std::string>>> groups;
+    for (size_t i = 0; i < looked; ++i) {
         const auto& name = std::get<2>(ranked[i]);
-        out.nearest.push_back({name, changes_for(ask, ledger, ledger.row_of(name), out.nodes[name])});
+        auto changes = advice_for(ask, ledger, ledger.row_of(name), out.nodes[name]);
+        const auto known =
+            std::find_if(groups.begin(), groups.end(), [&](const auto& group) { return same(group.first, changes); });
+        if (known != groups.end()) {
+            known->second.push_back(name);
+        } else if (groups.size() < kNearest) {
+            groups.push_back({std::move(changes), {name}});
+        }
+    }
+    for (auto& [changes, nodes] : groups) {
+        auto texts = change_texts(changes, nodes);
+        out.nearest.push_back({std::move(nodes), std::move(texts)});
     }
 }
 
@@ -245,6 +197,21 @@ void tell_bound(const World& world, const model::Pod& pod, Explanation& out) {
     if (!used.empty()) out.summary += fmt::format(", in the room that {} held for it", fmt::join(used, ", "));
 }
 
+// Who is on the way out of the node that the pod is nominated for: it waits for them, and nobody else need go.
+void tell_leaving(const Ledger& ledger, const model::Pod& pod, Explanation& out) {
+    const Row row = ledger.row_of(pod.nominated_node);
+    if (row == ledger::kNoRow) return;
+    for (const auto index : ledger.at(row).pods) {
+        const auto& other = ledger.pod(index);
+        if (other.terminating) out.leaving.push_back(fmt::format("{}/{}", other.ns(), other.name.view()));
+    }
+    if (out.leaving.empty()) return;
+    std::sort(out.leaving.begin(), out.leaving.end());
+    out.node = pod.nominated_node;
+    out.summary = fmt::format("it waits for {} until {} {} gone; now {}", out.node, fmt::join(out.leaving, ", "),
+                              out.leaving.size() == 1 ? "has" : "have", out.summary);
+}
+
 void consider_preemption(World& world, const sched::Ask& ask, const sched::Strikes& strikes, Explanation& out) {
     const auto found = world.cluster().would_preempt(ask, strikes);
     if (!found.victims) {
@@ -292,7 +259,8 @@ Result<Explanation> explain_pod(World& world, const std::string& ns, const std::
     fill_verdict(ask, decision.verdict, world.ledger(), out);
     if (!decision.verdict.fault.empty()) return out;
     if (decision.verdict.chosen == ledger::kNoRow) {
-        consider_preemption(world, ask, decision.verdict.strikes, out);
+        tell_leaving(world.ledger(), *pod, out);
+        if (out.leaving.empty()) consider_preemption(world, ask, decision.verdict.strikes, out);
     } else if (const auto failure = world.failure_of(*pod); !failure.empty()) {
         out.summary = fmt::format("it fits, and the scheduler tried in vain: {}", failure);
     } else {

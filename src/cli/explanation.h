@@ -19,8 +19,8 @@ struct Explanation {
         sched::PluginId filter;
         std::vector<std::string> reasons;
     };
-    struct Near {  // a node, and everything that would have to change there
-        std::string node;
+    struct Near {  // nodes, and everything that would have to change on each of them
+        std::vector<std::string> nodes;
         std::vector<std::string> changes;
     };
     struct Match {  // a reservation that the pod owns, or a pod that owns the reservation
@@ -37,8 +37,9 @@ struct Explanation {
     std::vector<Step> steps;
     std::map<std::string, std::vector<Block>> nodes;  // every node; without blocks it is feasible
     std::map<std::string, int64_t> scores;            // of the feasible ones
-    std::vector<Near> nearest;                        // at most five, those that lack least
+    std::vector<Near> nearest;                        // at most five groups of equal ones, those that lack least
     std::vector<std::string> victims;                 // whose eviction would open `node`
+    std::vector<std::string> leaving;                 // that are on their way out of `node`, for this pod
     std::vector<Match> matches;
 };
 

@@ -54,9 +54,9 @@ TEST(Explain, SaysPerNodeWhyNotAndWhatWouldHelp) {
     EXPECT_TRUE(said->summary.starts_with("0/3 nodes are available: 1 node(s) were unschedulable, 2 Insufficient cpu."))
         << said->summary;
     ASSERT_EQ(said->nearest.size(), 3u);
-    EXPECT_EQ(said->nearest[0].node, "full");
+    EXPECT_EQ(said->nearest[0].nodes.front(), "full");
     EXPECT_EQ(said->nearest[0].changes, std::vector<std::string>{"500m more cpu (wants 2, 1500m free)"});
-    EXPECT_EQ(said->nearest[1].node, "small");
+    EXPECT_EQ(said->nearest[1].nodes.front(), "small");
     EXPECT_EQ(said->nearest[1].changes, std::vector<std::string>{"a smaller request: 2 cpu is more than the node's 1"});
     const std::vector<std::string> special{"kubectl uncordon special", "a toleration of only=gpu:NoSchedule",
                                            "the label disk=ssd"};

@@ -8,7 +8,8 @@ namespace berth::cli {
 namespace {
 
 // A large cluster's answer is read by its sums; the whole list is in the JSON form.
-constexpr size_t kNodesShown = 40;
+constexpr size_t kRowsShown = 40;
+constexpr size_t kNamesShown = 3;
 
 Json texts(const std::vector<std::string>& values) {
     JsonArray out;
@@ -24,21 +25,36 @@ std::string title(const Explanation& it) {
     return it.is_reservation ? fmt::format("Reservation {}", it.name) : fmt::format("Pod {}/{}", it.ns, it.name);
 }
 
+// "node-3", "17 nodes: node-0, node-1, node-2, ..."
+std::string nodes_text(const std::vector<std::string>& nodes) {
+    if (nodes.size() == 1) return nodes.front();
+    const size_t named = std::min(nodes.size(), kNamesShown);
+    return fmt::format("{} nodes: {}{}", nodes.size(),
+                       fmt::join(nodes.begin(), nodes.begin() + static_cast<long>(named), ", "),
+                       nodes.size() > named ? ", ..." : "");
+}
+
+// Nodes with the same score that are refused for the same are one row, where the first of them would stand.
 std::string node_table(const Explanation& it) {
-    TextTable table({"NODE", "SCORE", "WHY NOT"});
-    size_t shown = 0;
+    std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>> rows;  // score and reasons; nodes
+    std::map<std::vector<std::string>, size_t> known;
     for (const auto& [node, blocks] : it.nodes) {
-        if (++shown > kNodesShown) break;
         std::vector<std::string> reasons;
         for (const auto& block : blocks) reasons.insert(reasons.end(), block.reasons.begin(), block.reasons.end());
         const auto score = it.scores.find(node);
-        table.add({node, score == it.scores.end() ? "-" : std::to_string(score->second),
-                   fmt::format("{}", fmt::join(reasons, "; "))});
+        const std::vector<std::string> cells{score == it.scores.end() ? "-" : std::to_string(score->second),
+                                             fmt::format("{}", fmt::join(reasons, "; "))};
+        const auto at = known.try_emplace(cells, rows.size()).first->second;
+        if (at == rows.size()) rows.push_back({cells, {}});
+        rows[at].second.push_back(node);
+    }
+    TextTable table({"NODE", "SCORE", "WHY NOT"});
+    for (size_t i = 0; i < std::min(rows.size(), kRowsShown); ++i) {
+        table.add({nodes_text(rows[i].second), rows[i].first[0], rows[i].first[1]});
     }
     std::string text = table.text();
-    if (it.nodes.size() > kNodesShown) {
-        text += fmt::format("... and {} more nodes; -o json lists all\n", it.nodes.size() - kNodesShown);
-    }
+    if (rows.size() > kRowsShown)
+        text += fmt::format("... and {} more rows; -o json lists all\n", rows.size() - kRowsShown);
     return text;
 }
 
@@ -60,7 +76,8 @@ Json explanation_document(const Explanation& it) {
     }
     JsonArray nearest;
     for (const auto& near : it.nearest) {
-        nearest.push_back(JsonObject{{"node", near.node}, {"changes", texts(near.changes)}});
+        nearest.push_back(
+            JsonObject{{"node", near.nodes.front()}, {"nodes", texts(near.nodes)}, {"changes", texts(near.changes)}});
     }
     JsonArray matches;
     for (const auto& match : it.matches) matches.push_back(JsonObject{{"name", match.name}, {"state", match.state}});
@@ -74,6 +91,7 @@ Json explanation_document(const Explanation& it) {
                       {"nodes", nodes},
                       {"nearest", nearest},
                       {"victims", texts(it.victims)},
+                      {"leaving", texts(it.leaving)},
                       {it.is_reservation ? "owners" : "reservations", matches}};
 }
 
@@ -81,13 +99,14 @@ std::string explanation_text(const Explanation& it) {
     std::string text = fmt::format("{} is {}: {}\n", title(it), it.state, it.summary);
     if (!it.victims.empty()) {
         text += fmt::format("Evicting {} would make room on {}.\n", fmt::join(it.victims, ", "), it.node);
-    } else if (!it.steps.empty() && !it.node.empty()) {
+    } else if (!it.steps.empty() && !it.node.empty() && it.leaving.empty()) {
         text += fmt::format("It would go to {}.\n", it.node);
     }
     if (!it.nearest.empty()) {
         text += "\nWhat would make it fit:\n";
         for (const auto& near : it.nearest) {
-            text += fmt::format("  on {}: {}\n", near.node, fmt::join(near.changes, ", and "));
+            text += fmt::format("  {}{}: {}\n", near.nodes.size() == 1 ? "on " : "on each of ", nodes_text(near.nodes),
+                                fmt::join(near.changes, ", and "));
         }
     }
     if (!it.matches.empty()) {
