@@ -46,7 +46,7 @@ Result<JsonObject> amounts_given(const std::vector<std::string>& words, std::str
         const auto read = model::Quantity::parse(amount);
         if (!read) return base::bad_request(fmt::format("{} {}: {}", flag, name, read.error().message));
         if (*read <= model::Quantity()) {
-            return base::bad_request(fmt::format("{} {}: {} would be nothing", flag, name, amount));
+            return base::bad_request(fmt::format("{} {}: {} would hold nothing", flag, name, amount));
         }
     }
     return out;
