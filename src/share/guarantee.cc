@@ -1,0 +1,244 @@
+#include <algorithm>
+
+#include "base/saturating.h"
+#include "share/tree.h"
+
+// Rule 1.
+//   b = min(R, u); where the sum does not fit, the largest lambda <= 1 with sum of min(u, lambda R) <= C.
+//   S = max(C - sum of R, eps C)
+// E.g. C = 100, reserved 30 and 90, both ask for more: lambda = 100/120, so 25 and 75.
+namespace berth::share {
+namespace {
+
+constexpr double kEps = 1e-9;     // of the capacity: the pool when everything is reserved
+constexpr double kSlack = 1e-12;  // of guarantees that are shrunk: rounding must not add to them
+
+// What the infinite ones leave.
+void take_infinite(Tree& tree) {
+    auto& left = tree.left;
+    for (const ResourceId id : tree.columns) left.push_back(tree.problem.capacity.get(id, INT64_MAX));
+    for (const auto& consumer : tree.problem.consumers) {
+        if (!consumer.infinite) continue;
+        for (const auto& leaf : consumer.leaves) {
+            leaf.demand.for_each([&](ResourceId id, int64_t amount) {
+                int64_t& rest = left[tree.column_by_id[id.index]];
+                if (rest < INT64_MAX) rest = std::max<int64_t>(0, base::saturating_subtract(rest, amount));
+            });
+        }
+    }
+    auto& cap = tree.inners[0].cap;
+    for (size_t r = 0; r < cap.size(); ++r) {
+        if (left[r] < INT64_MAX) cap[r] = static_cast<double>(left[r]);
+    }
+}
+
+struct Limit {
+    double hard = kInfinity;
+    double borrowed = kInfinity;
+};
+
+Limit limit_of(const Consumer& consumer, ResourceId id) {
+    Limit limit;
+    if (consumer.hard.has(id)) limit.hard = static_cast<double>(consumer.hard.get(id));
+    if (consumer.borrowing_limit.has(id)) {
+        limit.borrowed =
+            static_cast<double>(consumer.reserved.get(id)) + static_cast<double>(consumer.borrowing_limit.get(id));
+    }
+    return limit;
+}
+
+// How much of its direction a leaf may go, when all leaves of its consumer together ask for `asked`.
+void clip(Tree& tree, Node& node, const Consumer& consumer, const std::vector<double>* asked) {
+    double within_hard = 1;
+    for (Key& key : tree.keys_of(node)) {
+        const double demand = asked != nullptr ? (*asked)[key.column] : static_cast<double>(key.demand);
+        const Limit limit = limit_of(consumer, tree.columns[key.column]);
+        if (limit.hard < demand * within_hard) within_hard = limit.hard / demand;
+        if (limit.borrowed < demand * node.most) {
+            node.most = limit.borrowed / demand;
+            node.cut = "borrowingLimit";
+        }
+    }
+    if (within_hard < node.most) {
+        node.most = within_hard;
+        node.cut = "hard";
+    }
+    for (Key& key : tree.keys_of(node)) {
+        const double asked_for = static_cast<double>(key.demand);
+        key.u = asked_for * node.most;
+        key.b = std::min(static_cast<double>(key.reserved), asked_for * within_hard);
+    }
+}
+
+void clip_demands(Tree& tree) {
+    std::vector<double> asked;
+    for (Node& node : tree.nodes) {
+        if (node.consumer == kNoIndex) continue;
+        const Consumer& consumer = tree.problem.consumers[node.consumer];
+        if (node.inner == kNoIndex) {
+            if (tree.nodes[node.parent].consumer != node.consumer) clip(tree, node, consumer, nullptr);
+            continue;
+        }
+        asked.assign(tree.columns.size(), 0);
+        for (NodeId c = node.children_begin; c < node.children_end; ++c) {
+            if (tree.nodes[c].consumer != node.consumer) continue;
+            for (const Key& key : tree.keys_of(tree.nodes[c])) asked[key.column] += static_cast<double>(key.demand);
+        }
+        bool area = false;
+        for (NodeId c = node.children_begin; c < node.children_end; ++c) {
+            if (tree.nodes[c].consumer == node.consumer) clip(tree, tree.nodes[c], consumer, &asked);
+            area = area || tree.nodes[c].consumer != node.consumer;
+        }
+        if (!area) continue;
+        auto& cap = tree.inner_of(node).cap;
+        for (size_t r = 0; r < cap.size(); ++r) {
+            const Limit limit = limit_of(consumer, tree.columns[r]);
+            cap[r] = std::min(limit.hard, limit.borrowed);
+        }
+    }
+}
+
+// What a node asks for, and keeps from being lent, is seen by its parent. Children stand behind their parents.
+void sum_up(Tree& tree) {
+    for (auto id = static_cast<NodeId>(tree.nodes.size()); id-- > 1;) {
+        Node& node = tree.nodes[id];
+        Inner& parent = tree.inner_of(tree.nodes[node.parent]);
+        const bool own = tree.nodes[node.parent].consumer != node.consumer;
+        const Consumer& consumer = tree.problem.consumers[node.consumer];
+        std::vector<double>* reserved = nullptr;
+        if (node.inner != kNoIndex) {
+            Inner& inner = tree.inner_of(node);
+            for (size_t r = 0; r < inner.u.size(); ++r) {
+                inner.u[r] = std::min(inner.u[r], inner.cap[r]);
+                const auto stated = static_cast<double>(consumer.reserved.get(tree.columns[r]));
+                inner.reserved[r] = std::max(inner.reserved[r], stated);
+                parent.reserved[r] += inner.reserved[r];
+                parent.u[r] += inner.u[r];
+                parent.fixed[r] += inner.fixed[r];
+            }
+            reserved = &inner.reserved;
+        } else {
+            for (const Key& key : tree.keys_of(node)) parent.u[key.column] += std::max(key.u, key.b);
+        }
+        if (!own) continue;
+        const auto asked = [&](uint32_t column) {
+            if (node.inner != kNoIndex) return tree.inner_of(node).u[column] + tree.inner_of(node).fixed[column];
+            for (const Key& key : tree.keys_of(node)) {
+                if (key.column == column) return std::max(key.u, key.b);
+            }
+            return 0.0;
+        };
+        consumer.reserved.for_each([&](ResourceId id_, int64_t amount) {
+            const uint32_t column = tree.column_of(id_);
+            if (column == kNoIndex) return;
+            if (reserved == nullptr) parent.reserved[column] += static_cast<double>(amount);
+            if (!consumer.lending_limit.has(id_)) return;
+            const double idle = static_cast<double>(amount) - asked(column);
+            parent.fixed[column] += std::max(0.0, idle - static_cast<double>(consumer.lending_limit.get(id_)));
+        });
+    }
+}
+
+void measure_pool(Tree& tree) {
+    const Inner& root = tree.inners[0];
+    tree.pool.resize(tree.columns.size());
+    for (size_t r = 0; r < tree.pool.size(); ++r) {
+        const double capacity = root.cap[r];
+        const double open = tree.problem.policy == Policy::Floor ? capacity : capacity - root.reserved[r];
+        tree.pool[r] = capacity == kInfinity ? kInfinity : std::max(open, kEps * capacity);
+    }
+}
+
+// The guarantees of a node's children within what the node has of each column.
+class Guarantees {
+public:
+    explicit Guarantees(Tree& tree) : tree_(tree) {}
+
+    void within(NodeId id, const std::vector<double>& available) {
+        const Node node = tree_.nodes[id];
+        sums_.assign(tree_.columns.size(), 0);
+        for (NodeId c = node.children_begin; c < node.children_end; ++c) {
+            each(tree_.nodes[c], [&](uint32_t column, double& b, double, double) { sums_[column] += b; });
+        }
+        for (uint32_t r = 0; r < sums_.size(); ++r) {
+            if (sums_[r] > available[r]) shrink(node, r, available[r]);
+        }
+    }
+
+private:
+    // f(column, b, reserved, asked) for every column of a child.
+    template <class F>
+    void each(Node& child, F&& f) {
+        if (child.inner == kNoIndex) {
+            for (Key& key : tree_.keys_of(child))
+                f(key.column, key.b, static_cast<double>(key.reserved), std::max(key.u, key.b));
+            return;
+        }
+        Inner& inner = tree_.inner_of(child);
+        for (uint32_t r = 0; r < inner.b.size(); ++r) f(r, inner.b[r], inner.reserved[r], inner.u[r] + inner.fixed[r]);
+    }
+
+    void shrink(const Node& node, uint32_t column, double available) {
+        vessels_.clear();
+        for (NodeId c = node.children_begin; c < node.children_end; ++c) {
+            each(tree_.nodes[c], [&](uint32_t r, double&, double reserved, double asked) {
+                if (r == column && reserved > 0) vessels_.push_back({reserved, asked});
+            });
+        }
+        const double lambda = std::min(1.0, water_level(vessels_, available)) * (1 - kSlack);
+        for (NodeId c = node.children_begin; c < node.children_end; ++c) {
+            Node& child = tree_.nodes[c];
+            each(child, [&](uint32_t r, double& b, double reserved, double asked) {
+                if (r != column || reserved <= 0) return;
+                child.scaled = child.scaled || lambda * reserved < std::min(reserved, asked) * (1 - 1e-9);
+                b = std::min(b, std::min(asked, lambda * reserved));
+            });
+        }
+    }
+
+    Tree& tree_;
+    std::vector<double> sums_;
+    std::vector<Vessel> vessels_;
+};
+
+void fit_guarantees(Tree& tree) {
+    for (Inner& inner : tree.inners) {
+        for (size_t r = 0; r < inner.b.size(); ++r)
+            inner.b[r] = std::min(inner.reserved[r], inner.u[r] + inner.fixed[r]);
+    }
+    Guarantees guarantees(tree);
+    for (NodeId id = 0; id < tree.nodes.size(); ++id) {
+        if (tree.nodes[id].inner == kNoIndex) continue;
+        const Inner& inner = tree.inner_of(tree.nodes[id]);
+        std::vector<double> available = id == kRoot ? inner.cap : inner.b;
+        for (size_t r = 0; r < available.size(); ++r) available[r] = std::max(0.0, available[r] - inner.fixed[r]);
+        guarantees.within(id, available);
+    }
+}
+
+// The leaves of one consumer go the same part of their ways: a leaf's level counts its dominant share, so its weight is
+// the dominant share of all it asks for.
+void weigh_leaves(Tree& tree) {
+    for (Node& node : tree.nodes) {
+        if (node.leaf == kNoIndex || tree.nodes[node.parent].consumer != node.consumer) continue;
+        double most = 0;
+        for (const Key& key : tree.keys_of(node)) {
+            const double pool = tree.pool[key.column];
+            if (pool > 0 && pool < kInfinity) most = std::max(most, key.u / pool);
+        }
+        node.weight = most > 0 ? most : 1;
+    }
+}
+
+}  // namespace
+
+void guarantee(Tree& tree) {
+    take_infinite(tree);
+    clip_demands(tree);
+    sum_up(tree);
+    measure_pool(tree);
+    fit_guarantees(tree);
+    weigh_leaves(tree);
+}
+
+}  // namespace berth::share

@@ -1,0 +1,414 @@
+#include <algorithm>
+#include <cmath>
+
+#include "share/tree.h"
+
+// Rule 2. A clock s runs at every inner node; a child of weight w stands at level l = w s.
+//
+// A leaf at level l has x = max(b, tau u) with tau = min(1, min over r of (b[r] + l S[r]) / u[r]): lines of which the
+// lowest counts. Its pieces are straight, so the sums are, and the next moment at which anything bends is known: a
+// leaf's lowest line changes, its direction passes a guarantee, it has all it asks for, or a resource is full.
+//
+// An inner node's level counts what it takes beyond its guarantee, in the resource that grows fastest: while X grows by
+// B ds, its level grows by max over r of B[r] / S[r] ds. What grows below the guarantee is free. A resource that is
+// full grows no more, so it leaves the shares, and a sibling's bottleneck stops nobody else.
+//
+// Worked: C = (9, 18), A asks (1, 4) each, B (3, 1): A's tau rises by 18/400 of its 100 pods a level, B's by 9/300; cpu
+// is full when 4.5 l + 9 l = 9, so l = 2/3: A (3, 12), B (6, 2).
+namespace berth::share {
+namespace {
+
+constexpr double kNear = 1e-13;  // clocks and amounts this near are the same
+
+struct Moment {
+    double at = 0;  // of the parent's clock
+    NodeId node = 0;
+    uint32_t version = 0;
+};
+struct Later {
+    bool operator()(const Moment& a, const Moment& b) const { return a.at != b.at ? a.at > b.at : a.node > b.node; }
+};
+
+// Where a leaf stands on its way: tau = a + slope l.
+struct Way {
+    double a = 0, slope = 0;
+    double tau = 0;     // when it stands still
+    uint32_t line = 0;  // the key that counts
+    bool moving = false;
+};
+
+struct Course {
+    std::vector<double> slope;           // B: of its sums, by its own clock
+    std::vector<uint32_t> growers;       // how many of its children grow in it; 0: the slope is 0, exactly
+    std::vector<double> claimed;         // the slope that its parent sees
+    std::vector<uint8_t> above;          // its sum has passed its guarantee
+    std::vector<uint8_t> full, closing;  // no more for it; none beyond its guarantee
+    std::vector<Moment> moments;         // of its children, a heap
+    double clock = 0;
+    double seen = 0;         // the parent's clock at that moment
+    double pace = 0;         // of its clock, by the parent's
+    double target = 0;       // its own clock at its next moment: the parent's may be too coarse to tell
+    double waits_until = 0;  // a level: policy floor gives what the guarantee gave already
+    uint32_t version = 0;
+};
+
+class Sweep {
+public:
+    explicit Sweep(Tree& tree) : tree_(tree), m_(tree.columns.size()), ways_(tree.nodes.size()) {
+        courses_.resize(tree.inners.size());
+        for (auto& course : courses_) {
+            course.slope.assign(m_, 0);
+            course.claimed.assign(m_, 0);
+            course.growers.assign(m_, 0);
+            for (auto* flags : {&course.above, &course.full, &course.closing}) flags->assign(m_, 0);
+        }
+    }
+
+    void run() {
+        for (auto id = static_cast<NodeId>(tree_.nodes.size()); id-- > 0;) begin(id);
+        while (step_root()) {
+        }
+        for (NodeId id = 0; id < tree_.nodes.size(); ++id) finish(id);
+        tree_.full = course(kRoot).full;
+    }
+
+private:
+    bool surplus() const { return tree_.problem.policy == Policy::Surplus; }
+    Node& node(NodeId id) { return tree_.nodes[id]; }
+    Inner& inner(NodeId id) { return tree_.inner_of(tree_.nodes[id]); }
+    Course& course(NodeId id) { return courses_[tree_.nodes[id].inner]; }
+    double start_of(const Key& key) const { return surplus() ? key.b / key.u : 0; }
+    double rise_of(const Key& key) const { return tree_.pool[key.column] / key.u; }
+
+    // --- leaves
+
+    void begin_leaf(NodeId id);
+    // Its next bend, as a level; kInfinity: none. `turn` carries out what happens there.
+    double next_bend(const Node& leaf, const Way& way) const;
+    void turn(NodeId id, double level);
+    void stop(NodeId id, double tau);
+    // Whether what the leaf grows by is a part of its parent's slopes.
+    void count(NodeId id, const Way& way, bool counts);
+    void push_leaf(NodeId id);
+
+    // --- inner nodes
+
+    void begin(NodeId id);
+    void advance(NodeId id, double clock);
+    void adjust(Course& of, size_t column, double before, double after);
+    double next_own(NodeId id);
+    // Everything that is due at its clock, then its pace, what its parent sees of it, and when it bends next.
+    void settle(NodeId id);
+    bool step_inside(NodeId id);
+    void child_moment(NodeId parent, NodeId child);
+    void saturate(NodeId id, size_t column);
+    void tell_parent(NodeId id, double fastest);
+    void touch(NodeId id);
+    bool step_root();
+    void finish(NodeId id);
+
+    Tree& tree_;
+    size_t m_;
+    std::vector<Way> ways_;
+    std::vector<Course> courses_;
+};
+
+void Sweep::begin_leaf(NodeId id) {
+    const Node& leaf = node(id);
+    Way& way = ways_[id];
+    double lowest = kInfinity, rise = 0;
+    const auto keys = tree_.keys_of(leaf);
+    for (uint32_t k = 0; k < keys.size(); ++k) {
+        if (keys[k].u <= 0) return;  // nothing may be had of it: the leaf stays where it is
+        if (tree_.pool[keys[k].column] == kInfinity) continue;
+        const double start = start_of(keys[k]), slope = rise_of(keys[k]);
+        if (start < lowest || (start == lowest && slope < rise)) {
+            lowest = start;
+            rise = slope;
+            way.line = k;
+        }
+    }
+    way.a = lowest;
+    way.slope = rise;
+    if (keys.empty() || lowest >= 1) {
+        way.tau = 1;
+        return;
+    }
+    for (Key& key : keys) key.taking = key.b <= lowest * key.u;
+    if (surplus()) keys[way.line].taking = true;
+    way.tau = lowest;
+    way.moving = leaf.weight > 0 && rise > 0;
+    if (!way.moving) return;
+    count(id, way, true);
+    push_leaf(id);
+}
+
+double Sweep::next_bend(const Node& leaf, const Way& way) const {
+    double next = (1 - way.a) / way.slope;
+    const auto keys = tree_.keys_of(leaf);
+    for (uint32_t k = 0; k < keys.size(); ++k) {
+        if (!keys[k].taking) next = std::min(next, (keys[k].b / keys[k].u - way.a) / way.slope);
+        if (k == way.line || !surplus() || tree_.pool[keys[k].column] == kInfinity) continue;
+        const double slope = rise_of(keys[k]);
+        if (slope < way.slope) next = std::min(next, (start_of(keys[k]) - way.a) / (way.slope - slope));
+    }
+    return next;
+}
+
+void Sweep::turn(NodeId id, double level) {
+    const Node& leaf = node(id);
+    Way& way = ways_[id];
+    if ((1 - way.a) / way.slope <= level * (1 + kNear)) return stop(id, 1);
+    count(id, way, false);
+    const auto keys = tree_.keys_of(leaf);
+    const Way before = way;
+    double rise = way.slope;
+    for (uint32_t k = 0; k < keys.size(); ++k) {
+        if ((keys[k].b / keys[k].u - before.a) / before.slope <= level * (1 + kNear)) keys[k].taking = true;
+        if (k == before.line || !surplus() || tree_.pool[keys[k].column] == kInfinity) continue;
+        const double slope = rise_of(keys[k]), start = start_of(keys[k]);
+        if (slope >= rise || (start - before.a) / (before.slope - slope) > level * (1 + kNear)) continue;
+        rise = slope;
+        way.line = k;
+        way.a = start;
+        way.slope = slope;
+        keys[k].taking = true;
+    }
+    count(id, way, true);
+    const Course& parent = course(leaf.parent);
+    for (uint32_t k = 0; k < keys.size(); ++k) {
+        if (keys[k].taking && parent.full[keys[k].column] != 0) return stop(id, way.a + way.slope * level);
+    }
+    push_leaf(id);
+}
+
+void Sweep::stop(NodeId id, double tau) {
+    Way& way = ways_[id];
+    if (!way.moving) return;
+    count(id, way, false);
+    way.moving = false;
+    way.tau = std::min(1.0, tau);
+}
+
+void Sweep::count(NodeId id, const Way& way, bool counts) {
+    const Node& leaf = node(id);
+    Course& parent = course(leaf.parent);
+    const double speed = way.slope * leaf.weight;
+    for (const Key& key : tree_.keys_of(leaf)) {
+        if (!key.taking) continue;
+        const double by = speed * key.u;
+        counts ? adjust(parent, key.column, 0, by) : adjust(parent, key.column, by, 0);
+    }
+}
+
+void Sweep::push_leaf(NodeId id) {
+    const Node& leaf = node(id);
+    auto& moments = course(leaf.parent).moments;
+    moments.push_back({next_bend(leaf, ways_[id]) / leaf.weight, id, 0});
+    std::push_heap(moments.begin(), moments.end(), Later{});
+}
+
+void Sweep::adjust(Course& of, size_t column, double before, double after) {
+    of.slope[column] += after - before;
+    if (before > 0) --of.growers[column];
+    if (after > 0) ++of.growers[column];
+    if (of.growers[column] == 0) of.slope[column] = 0;
+}
+
+// Children come before their parents here, so the sums of an inner node are those of children that have begun.
+void Sweep::begin(NodeId id) {
+    if (node(id).inner == kNoIndex) return begin_leaf(id);
+    Inner& sums = inner(id);
+    sums.x = sums.fixed;
+    for (NodeId c = node(id).children_begin; c < node(id).children_end; ++c) {
+        if (node(c).inner == kNoIndex) {
+            for (const Key& key : tree_.keys_of(node(c))) sums.x[key.column] += std::max(key.b, ways_[c].tau * key.u);
+        } else {
+            for (size_t r = 0; r < m_; ++r) sums.x[r] += std::max(inner(c).b[r], inner(c).x[r]);
+        }
+    }
+    if (id != kRoot) settle(id);
+}
+
+void Sweep::advance(NodeId id, double clock) {
+    Course& at = course(id);
+    auto& x = inner(id).x;
+    const double by = clock - at.clock;
+    if (by > 0) {
+        for (size_t r = 0; r < m_; ++r) x[r] += at.slope[r] * by;
+        at.clock = clock;
+    }
+}
+
+// Its own next bend by its clock: a sum passes the guarantee, or meets the cap.
+double Sweep::next_own(NodeId id) {
+    const Course& at = course(id);
+    const Inner& sums = inner(id);
+    double next = kInfinity;
+    for (size_t r = 0; r < m_; ++r) {
+        if (at.slope[r] <= 0) continue;
+        if (at.above[r] == 0) next = std::min(next, at.clock + (sums.b[r] - sums.x[r]) / at.slope[r]);
+        if (at.full[r] == 0 && sums.cap[r] < kInfinity)
+            next = std::min(next, at.clock + (sums.cap[r] - sums.x[r]) / at.slope[r]);
+    }
+    return std::max(next, at.clock);
+}
+
+// One thing that is due now; false: nothing is.
+bool Sweep::step_inside(NodeId id) {
+    Course& at = course(id);
+    const Inner& sums = inner(id);
+    for (size_t r = 0; r < m_; ++r) {
+        const double near = sums.x[r] + at.slope[r] * at.clock * kNear;  // what a moment too short to count adds
+        if (at.above[r] == 0 && near >= sums.b[r] * (1 - kNear)) {
+            at.above[r] = 1;
+            if (at.closing[r] != 0 && at.full[r] == 0) {
+                saturate(id, r);
+                return true;
+            }
+        }
+        const bool meets_cap = at.full[r] == 0 && at.slope[r] > 0 && near >= sums.cap[r] * (1 - kNear);
+        if (meets_cap) {
+            saturate(id, r);
+            return true;
+        }
+    }
+    if (at.moments.empty() || at.moments.front().at > at.clock * (1 + kNear)) return false;
+    const NodeId child = at.moments.front().node;
+    const bool stale = node(child).inner != kNoIndex && course(child).version != at.moments.front().version;
+    std::pop_heap(at.moments.begin(), at.moments.end(), Later{});
+    at.moments.pop_back();
+    if (!stale) child_moment(id, child);
+    return true;
+}
+
+void Sweep::child_moment(NodeId parent, NodeId child) {
+    if (node(child).inner != kNoIndex) {
+        Course& at = course(child);
+        if (at.pace > 0) advance(child, at.target);
+        at.seen = course(parent).clock;
+        return settle(child);
+    }
+    if (ways_[child].moving) turn(child, course(parent).clock * node(child).weight);
+}
+
+void Sweep::settle(NodeId id) {
+    Course& at = course(id);
+    while (true) {
+        if (step_inside(id)) continue;
+        double fastest = 0;
+        for (size_t r = 0; r < m_; ++r) {
+            if (at.above[r] != 0 && at.slope[r] > 0 && tree_.pool[r] < kInfinity)
+                fastest = std::max(fastest, at.slope[r] / tree_.pool[r]);
+        }
+        if (fastest > 0) return tell_parent(id, fastest);
+        // What grows is free: it goes on until something counts.
+        const double next = std::min(next_own(id), at.moments.empty() ? kInfinity : at.moments.front().at);
+        if (next == kInfinity) return tell_parent(id, 0);
+        advance(id, next);
+    }
+}
+
+void Sweep::tell_parent(NodeId id, double fastest) {
+    Course& at = course(id);
+    const Node& self = node(id);
+    Course& parent = course(self.parent);
+    const Inner& sums = inner(id);
+    if (!surplus() && at.seen == 0 && self.weight > 0) {
+        at.waits_until = 0;
+        for (size_t r = 0; r < m_; ++r) {
+            if (at.above[r] != 0 && tree_.pool[r] > 0 && tree_.pool[r] < kInfinity)
+                at.waits_until = std::max(at.waits_until, sums.x[r] / tree_.pool[r] / self.weight);
+        }
+    }
+    const bool waits = !surplus() && at.seen < at.waits_until;
+    at.pace = fastest > 0 && !waits ? self.weight / fastest : 0;
+    for (size_t r = 0; r < m_; ++r) {
+        const double now = at.above[r] != 0 ? at.slope[r] * at.pace : 0;
+        if (now == at.claimed[r]) continue;
+        adjust(parent, r, at.claimed[r], now);
+        at.claimed[r] = now;
+    }
+    ++at.version;
+    double next = kInfinity;
+    if (waits) {
+        next = at.waits_until;
+    } else if (at.pace > 0) {
+        const double inside = std::min(next_own(id), at.moments.empty() ? kInfinity : at.moments.front().at);
+        at.target = inside;
+        next = at.seen + (inside - at.clock) / at.pace;
+    }
+    if (next == kInfinity) return;
+    parent.moments.push_back({next, id, at.version});
+    std::push_heap(parent.moments.begin(), parent.moments.end(), Later{});
+}
+
+// Brings an inner node to its parent's clock.
+void Sweep::touch(NodeId id) {
+    Course& at = course(id);
+    const double now = course(node(id).parent).clock;
+    if (at.pace > 0) advance(id, at.clock + (now - at.seen) * at.pace);
+    at.seen = now;
+}
+
+void Sweep::saturate(NodeId id, size_t column) {
+    Course& at = course(id);
+    at.full[column] = 1;
+    for (NodeId c = node(id).children_begin; c < node(id).children_end; ++c) {
+        if (node(c).inner != kNoIndex) {
+            touch(c);
+            course(c).closing[column] = 1;
+            if (course(c).above[column] != 0 && course(c).full[column] == 0) saturate(c, column);
+            settle(c);
+            continue;
+        }
+        const Way& way = ways_[c];
+        if (!way.moving) continue;
+        const auto keys = tree_.keys_of(node(c));
+        for (uint32_t k = 0; k < keys.size() && keys[k].column <= column; ++k) {
+            if (keys[k].column != column || !keys[k].taking) continue;
+            stop(c, way.a + way.slope * at.clock * node(c).weight);
+        }
+    }
+    at.slope[column] = 0;
+}
+
+bool Sweep::step_root() {
+    Course& at = course(kRoot);
+    const Inner& sums = inner(kRoot);
+    const double due = at.moments.empty() ? kInfinity : at.moments.front().at;
+    double when = due;
+    size_t fullest = m_;
+    for (size_t r = 0; r < m_; ++r) {
+        if (at.full[r] != 0 || at.slope[r] <= 0 || sums.cap[r] == kInfinity) continue;
+        if (sums.x[r] + at.slope[r] * (when - at.clock) < sums.cap[r]) continue;
+        when = at.clock + std::max(0.0, sums.cap[r] - sums.x[r]) / at.slope[r];
+        fullest = r;
+    }
+    if (when == kInfinity) return false;
+    advance(kRoot, when);
+    if (fullest < m_) {
+        saturate(kRoot, fullest);
+        return true;
+    }
+    const Moment moment = at.moments.front();
+    std::pop_heap(at.moments.begin(), at.moments.end(), Later{});
+    at.moments.pop_back();
+    const bool stale = node(moment.node).inner != kNoIndex && course(moment.node).version != moment.version;
+    if (!stale) child_moment(kRoot, moment.node);
+    return true;
+}
+
+void Sweep::finish(NodeId id) {
+    if (node(id).inner != kNoIndex) return;
+    const Way& way = ways_[id];
+    for (Key& key : tree_.keys_of(node(id))) key.x = std::max(key.b, way.tau * key.u);
+}
+
+}  // namespace
+
+void raise_levels(Tree& tree) {
+    Sweep(tree).run();
+}
+
+}  // namespace berth::share

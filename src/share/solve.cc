@@ -1,0 +1,145 @@
+#include <algorithm>
+
+#include "base/saturating.h"
+#include "share/tree.h"
+
+namespace berth::share {
+namespace {
+
+constexpr double kMet = 1e-9;  // of what is asked for: this much less is all of it
+
+// What is shared out below each inner node, after rules 1 to 3.
+void add_shares(Tree& tree) {
+    for (Inner& inner : tree.inners) inner.x = inner.fixed;
+    for (auto id = static_cast<NodeId>(tree.nodes.size()); id-- > 1;) {
+        const Node& node = tree.nodes[id];
+        auto& parent = tree.inner_of(tree.nodes[node.parent]).x;
+        if (node.inner == kNoIndex) {
+            for (const Key& key : tree.keys_of(node)) parent[key.column] += key.x;
+            continue;
+        }
+        const Inner& inner = tree.inner_of(node);
+        for (size_t r = 0; r < parent.size(); ++r) parent[r] += std::max(inner.x[r], inner.b[r]);
+    }
+}
+
+void add_fair(const Tree& tree, const Node& node, Share& share) {
+    const auto add = [&](uint32_t column, double amount) { share.fair.emplace_back(tree.columns[column], amount); };
+    if (node.inner == kNoIndex) {
+        for (const Key& key : tree.keys_of(node)) add(key.column, key.x);
+    } else {
+        const Inner& inner = tree.inner_of(node);
+        for (uint32_t r = 0; r < inner.x.size(); ++r) {
+            if (inner.u[r] > 0) add(r, std::max(inner.x[r], inner.b[r]) - inner.fixed[r]);
+        }
+    }
+    std::sort(share.fair.begin(), share.fair.end());
+}
+
+// What stops a node: what it asks for, a limit, or the resource in which its share of the pool is largest; of equal
+// ones one that is full, then the first by name.
+class Bounds {
+public:
+    explicit Bounds(const Tree& tree) : tree_(tree), unmet_(tree.columns.size()), cut_(nullptr) {}
+
+    std::string of(NodeId id) {
+        std::fill(unmet_.begin(), unmet_.end(), 0);
+        cut_ = nullptr;
+        look(id);
+        const Node& node = tree_.nodes[id];
+        std::string_view name = cut_ != nullptr ? std::string_view(cut_) : std::string_view("demand");
+        double most = -1;
+        bool full = false;
+        const auto weigh = [&](uint32_t r, double beyond) {
+            if (unmet_[r] == 0 || tree_.pool[r] == kInfinity) return;
+            const double share = tree_.pool[r] > 0 ? std::max(0.0, beyond) / tree_.pool[r] : 0;
+            const bool larger = share > most * (1 + kMet) + 1e-300;
+            const bool equal = !larger && share >= most * (1 - kMet);
+            if (!larger && !(equal && tree_.full[r] != 0 && !full)) return;
+            most = std::max(most, share);
+            full = tree_.full[r] != 0;
+            name = model::resource_name(tree_.columns[r]);
+        };
+        if (node.inner == kNoIndex) {
+            for (const Key& key : tree_.keys_of(node)) weigh(key.column, key.x - key.b);
+        } else {
+            const Inner& inner = tree_.inner_of(node);
+            for (uint32_t r = 0; r < inner.x.size(); ++r) weigh(r, inner.x[r] - inner.b[r]);
+        }
+        return std::string(name);
+    }
+
+private:
+    void look(NodeId id) {
+        const Node& node = tree_.nodes[id];
+        if (node.cut != nullptr) cut_ = node.cut;
+        bool met = true;
+        for (const Key& key : tree_.keys_of(node)) met = met && key.x >= key.u * (1 - kMet);
+        if (!met) {
+            for (const Key& key : tree_.keys_of(node)) unmet_[key.column] = 1;
+        }
+        for (NodeId c = node.children_begin; c < node.children_end; ++c) look(c);
+    }
+
+    const Tree& tree_;
+    std::vector<uint8_t> unmet_;  // by column: a leaf below needs it and has not all it asks for
+    const char* cut_;
+};
+
+// The infinite ones get what they ask for, in the order of their names, as far as there is any.
+void serve_infinite(const Problem& problem, std::vector<Share>& shares) {
+    std::vector<uint32_t> infinite;
+    for (uint32_t i = 0; i < problem.consumers.size(); ++i) {
+        if (problem.consumers[i].infinite) infinite.push_back(i);
+    }
+    std::sort(infinite.begin(), infinite.end(),
+              [&](uint32_t a, uint32_t b) { return problem.consumers[a].name < problem.consumers[b].name; });
+    Resources left = problem.capacity;
+    for (const uint32_t i : infinite) {
+        Resources asked;
+        for (const auto& leaf : problem.consumers[i].leaves) {
+            asked.add(leaf.demand);
+            int64_t pods = 0;
+            for (const auto& run : leaf.pods) pods = base::saturating_add(pods, run.count);
+            shares[i].pods.push_back(pods);
+        }
+        asked.for_each([&](ResourceId id, int64_t amount) {
+            const int64_t served = std::min(amount, left.get(id, INT64_MAX));
+            shares[i].deserved.set(id, served);
+            shares[i].fair.emplace_back(id, static_cast<double>(served));
+            if (left.has(id)) left.set(id, left.get(id) - served);
+        });
+        shares[i].bound_by = "demand";
+    }
+}
+
+}  // namespace
+
+double Share::fair_of(ResourceId id) const {
+    for (const auto& [resource, amount] : fair) {
+        if (resource == id) return amount;
+    }
+    return 0;
+}
+
+std::vector<Share> solve(const Problem& problem) {
+    Tree tree(problem);
+    guarantee(tree);
+    raise_levels(tree);
+    fill_rest(tree);
+    add_shares(tree);
+    std::vector<Share> shares(problem.consumers.size());
+    serve_infinite(problem, shares);
+    round_to_pods(tree, shares);
+    Bounds bounds(tree);
+    for (size_t i = 0; i < shares.size(); ++i) {
+        if (tree.node_of[i] == kNoIndex) continue;
+        const Node& node = tree.nodes[tree.node_of[i]];
+        add_fair(tree, node, shares[i]);
+        shares[i].bound_by = bounds.of(tree.node_of[i]);
+        shares[i].scaled = node.scaled;
+    }
+    return shares;
+}
+
+}  // namespace berth::share

@@ -1,0 +1,167 @@
+#include "share/tree.h"
+
+#include <absl/container/inlined_vector.h>
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+namespace berth::share {
+namespace {
+
+// The resources that somebody asks for, by name: the numbers of names differ from run to run.
+void find_columns(const Problem& problem, Tree& tree) {
+    std::vector<uint8_t> met;
+    const auto meet = [&](ResourceId id, int64_t) {
+        if (id.index >= met.size()) met.resize(id.index + 1U);
+        if (met[id.index] == 0) tree.columns.push_back(id);
+        met[id.index] = 1;
+    };
+    for (const auto& consumer : problem.consumers) {
+        for (const auto& leaf : consumer.leaves) leaf.demand.for_each(meet);
+    }
+    std::sort(tree.columns.begin(), tree.columns.end(),
+              [](ResourceId a, ResourceId b) { return model::resource_name(a) < model::resource_name(b); });
+    tree.column_by_id.assign(met.size(), kNoIndex);
+    for (uint32_t i = 0; i < tree.columns.size(); ++i) tree.column_by_id[tree.columns[i].index] = i;
+}
+
+using Families = std::map<std::string_view, std::vector<uint32_t>>;
+
+// Children by their parent's name, each family by name. A parent that does not exist, or that descends from its own
+// child, is the cluster.
+Families families_of(const Problem& problem) {
+    std::map<std::string_view, std::string_view> parent_of;
+    for (const auto& consumer : problem.consumers) {
+        if (!consumer.parent.empty()) parent_of[consumer.name] = consumer.parent;
+    }
+    const auto known = [&] {
+        std::map<std::string_view, uint32_t> all;
+        if (parent_of.empty()) return all;
+        for (uint32_t i = 0; i < problem.consumers.size(); ++i) all.emplace(problem.consumers[i].name, i);
+        return all;
+    }();
+    const auto leads_home = [&](std::string_view name) {
+        for (size_t steps = 0; steps <= parent_of.size(); ++steps) {
+            const auto found = parent_of.find(name);
+            if (found == parent_of.end()) return true;
+            if (!known.contains(found->second)) return true;
+            name = found->second;
+        }
+        return false;
+    };
+    Families families;
+    for (uint32_t i = 0; i < problem.consumers.size(); ++i) {
+        const auto& consumer = problem.consumers[i];
+        if (consumer.infinite) continue;
+        const bool below = known.contains(consumer.parent) && leads_home(consumer.name) &&
+                           !problem.consumers[known.at(consumer.parent)].infinite;
+        families[below ? std::string_view(consumer.parent) : std::string_view()].push_back(i);
+    }
+    const auto by_name = [&](uint32_t a, uint32_t b) { return problem.consumers[a].name < problem.consumers[b].name; };
+    for (auto& [parent, family] : families) {
+        if (!std::is_sorted(family.begin(), family.end(), by_name)) std::sort(family.begin(), family.end(), by_name);
+    }
+    return families;
+}
+
+bool asks(const Leaf& leaf) {
+    bool any = false;
+    leaf.demand.for_each([&](ResourceId, int64_t amount) { any = any || amount > 0; });
+    return any;
+}
+
+void add_keys(Tree& tree, Node& node, const Leaf& leaf, const Resources* reserved) {
+    node.keys_begin = static_cast<uint32_t>(tree.keys.size());
+    leaf.demand.for_each([&](ResourceId id, int64_t amount) {
+        if (amount <= 0) return;
+        Key key;
+        key.column = tree.column_by_id[id.index];
+        key.demand = amount;
+        key.reserved = reserved != nullptr ? std::max<int64_t>(0, reserved->get(id)) : 0;
+        tree.keys.push_back(key);
+    });
+    node.keys_end = static_cast<uint32_t>(tree.keys.size());
+    std::sort(tree.keys.begin() + node.keys_begin, tree.keys.end(),
+              [](const Key& a, const Key& b) { return a.column < b.column; });
+}
+
+uint32_t add_inner(Tree& tree) {
+    const size_t m = tree.columns.size();
+    Inner inner;
+    for (auto* values : {&inner.u, &inner.b, &inner.fixed, &inner.x, &inner.reserved}) values->assign(m, 0);
+    inner.cap.assign(m, kInfinity);
+    tree.inners.push_back(std::move(inner));
+    return static_cast<uint32_t>(tree.inners.size() - 1);
+}
+
+// The consumer's leaves that ask for anything, in the order of the names of their resources.
+absl::InlinedVector<uint32_t, 4> leaves_of(const Tree& tree, const Consumer& consumer) {
+    absl::InlinedVector<uint32_t, 4> leaves;
+    for (uint32_t i = 0; i < consumer.leaves.size(); ++i) {
+        if (asks(consumer.leaves[i])) leaves.push_back(i);
+    }
+    const auto set_of = [&](uint32_t leaf) {
+        std::vector<uint32_t> set;
+        consumer.leaves[leaf].demand.for_each([&](ResourceId id, int64_t amount) {
+            if (amount > 0) set.push_back(tree.column_by_id[id.index]);
+        });
+        std::sort(set.begin(), set.end());
+        return set;
+    };
+    if (leaves.size() > 1) {
+        std::sort(leaves.begin(), leaves.end(), [&](uint32_t a, uint32_t b) { return set_of(a) < set_of(b); });
+    }
+    return leaves;
+}
+
+void add_children(Tree& tree, const Families& families, NodeId id) {
+    const auto& consumers = tree.problem.consumers;
+    const uint32_t own = tree.nodes[id].consumer;
+    const auto begin = static_cast<NodeId>(tree.nodes.size());
+    const auto family = families.find(own == kNoIndex ? std::string_view() : std::string_view(consumers[own].name));
+    if (family != families.end()) {
+        for (const uint32_t child : family->second) {
+            Node node;
+            node.parent = id;
+            node.consumer = child;
+            node.weight = static_cast<double>(std::max<int64_t>(0, consumers[child].weight));
+            const auto leaves = leaves_of(tree, consumers[child]);
+            if (families.contains(consumers[child].name) || leaves.size() > 1) {
+                node.inner = add_inner(tree);
+            } else if (leaves.size() == 1) {
+                node.leaf = leaves.front();
+                add_keys(tree, node, consumers[child].leaves[node.leaf], &consumers[child].reserved);
+            }
+            tree.node_of[child] = static_cast<NodeId>(tree.nodes.size());
+            tree.nodes.push_back(node);
+        }
+    }
+    if (own != kNoIndex) {
+        for (const uint32_t leaf : leaves_of(tree, consumers[own])) {
+            Node node;
+            node.parent = id;
+            node.consumer = own;
+            node.leaf = leaf;
+            add_keys(tree, node, consumers[own].leaves[leaf], nullptr);
+            tree.nodes.push_back(node);
+        }
+    }
+    tree.nodes[id].children_begin = begin;
+    tree.nodes[id].children_end = static_cast<NodeId>(tree.nodes.size());
+}
+
+}  // namespace
+
+Tree::Tree(const Problem& given) : problem(given) {
+    find_columns(problem, *this);
+    const Families families = families_of(problem);
+    node_of.assign(problem.consumers.size(), kNoIndex);
+    nodes.reserve(problem.consumers.size() + 1);
+    nodes.emplace_back().inner = add_inner(*this);
+    for (NodeId id = 0; id < nodes.size(); ++id) {
+        if (nodes[id].inner != kNoIndex) add_children(*this, families, id);
+    }
+}
+
+}  // namespace berth::share

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "share/problem.h"
+#include "share/water.h"
+
+// A problem in rows and columns, ready to be solved: the cluster is the root, areas and consumers with several leaves
+// are inner nodes, everything else is a leaf. Siblings stand in the order of their names, so no result depends on the
+// order of input.
+namespace berth::share {
+
+using NodeId = uint32_t;
+inline constexpr NodeId kRoot = 0;
+inline constexpr uint32_t kNoIndex = UINT32_MAX;
+
+// One resource of one leaf.
+struct Key {
+    uint32_t column = 0;
+    int64_t demand = 0;
+    int64_t reserved = 0;  // of the consumer, when this is its only leaf
+    double u = 0;          // the demand, clipped by hard and borrowing limit along the leaf's direction
+    double b = 0;          // what is guaranteed of it
+    double x = 0;          // its share
+    bool taking = false;   // while levels rise: its direction has passed the guarantee
+};
+
+// What an inner node knows of every column.
+struct Inner {
+    std::vector<double> u;      // asked for below it
+    std::vector<double> b;      // guaranteed
+    std::vector<double> cap;    // hard, borrowing limit; of the root: the capacity
+    std::vector<double> fixed;  // idle guarantees below it that are not lent
+    std::vector<double> x;      // what is shared out below it
+    std::vector<double> reserved;
+};
+
+struct Node {
+    NodeId parent = kRoot;
+    uint32_t consumer = kNoIndex;  // of the problem; kNoIndex: the root
+    uint32_t leaf = kNoIndex;      // of the consumer; kNoIndex: an inner node, or nothing is asked for
+    uint32_t inner = kNoIndex;
+    uint32_t keys_begin = 0, keys_end = 0;
+    NodeId children_begin = 0, children_end = 0;
+    double weight = 1;
+    double most = 1;            // of its demand, what hard and borrowing limit allow
+    const char* cut = nullptr;  // which of them: "hard", "borrowingLimit"
+    bool scaled = false;        // its guarantee did not fit
+};
+
+struct Tree {
+    explicit Tree(const Problem& problem);
+
+    std::span<Key> keys_of(const Node& node) {
+        return {keys.data() + node.keys_begin, node.keys_end - node.keys_begin};
+    }
+    std::span<const Key> keys_of(const Node& node) const {
+        return {keys.data() + node.keys_begin, node.keys_end - node.keys_begin};
+    }
+    Inner& inner_of(const Node& node) { return inners[node.inner]; }
+    const Inner& inner_of(const Node& node) const { return inners[node.inner]; }
+    // The column of a resource; kNoIndex: nobody asks for it.
+    uint32_t column_of(ResourceId id) const {
+        return id.index < column_by_id.size() ? column_by_id[id.index] : kNoIndex;
+    }
+
+    const Problem& problem;
+    std::vector<ResourceId> columns;  // by name
+    std::vector<uint32_t> column_by_id;
+    std::vector<Node> nodes;  // parents first, siblings side by side
+    std::vector<Key> keys;
+    std::vector<Inner> inners;    // the root's first
+    std::vector<NodeId> node_of;  // by consumer; kNoIndex: it is infinite
+    std::vector<int64_t> left;    // of the capacity after the infinite ones, by column; INT64_MAX: infinite
+    std::vector<uint8_t> full;    // by column: nothing is left of it
+    std::vector<double> pool;     // S: what a level of 1 is worth, by column; kInfinity where the capacity is
+};
+
+// Rule 1: what is left after the infinite ones, demands within their limits, guarantees that fit, the pool.
+void guarantee(Tree& tree);
+// Rule 2: one level is raised until every leaf has what it asks for or is stopped by a resource that is full.
+void raise_levels(Tree& tree);
+// Rule 3, and guarantees of areas that their directions leave unused: filled by weight, each resource alone.
+void fill_rest(Tree& tree);
+// Rule 4: whole pods.
+void round_to_pods(const Tree& tree, std::vector<Share>& shares);
+
+}  // namespace berth::share
