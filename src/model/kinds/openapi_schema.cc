@@ -64,7 +64,8 @@ std::string schema_name(std::string_view type_name) {
         {"apiextensions.", "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions."},
         {"apiregistration.", "io.k8s.kube-aggregator.pkg.apis.apiregistration."},
         {"metrics.", "io.k8s.metrics.pkg.apis.metrics."},
-        {"koordinator.", "sh.koordinator.scheduling."}};
+        {"koordinator.", "sh.koordinator.scheduling."},
+        {"arbitrator.", "io.k8s.incubator.kuabe-arbitrator."}};
     for (const auto& [ours, theirs] : kPackages) {
         if (type_name.starts_with(ours)) return std::string(theirs) + std::string(type_name.substr(ours.size()));
     }

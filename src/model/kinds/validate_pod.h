@@ -14,5 +14,6 @@ struct NamedRule {
 // The rules by file.
 std::span<const NamedRule> pod_rules();
 std::span<const NamedRule> object_rules();
+std::span<const NamedRule> share_rules();
 
 }  // namespace berth::model

@@ -1,0 +1,62 @@
+#include "api/admission_steps.h"
+#include "api/meta.h"
+#include "base/json_view.h"
+#include "model/consumer_rules.h"
+#include "model/kinds/path.h"
+#include "model/node_reservation.h"
+
+// Consumers are judged together with their siblings, the nodes and the quotas.
+namespace berth::api {
+namespace {
+
+constexpr std::string_view kConsumers = "kuabe-arbitrator.incubator.k8s.io/consumers";
+
+Result<model::Consumer> consumer_in(const Json& object) {
+    base::JsonParser parser;
+    const std::string text = base::to_text(object);
+    return model::read_consumer(TRY(parser.parse(text)));
+}
+
+// Objects of a kind that can be read; one that cannot harms nobody else.
+template <auto Read, class F>
+Status each_stored(const ApiContext& context, std::string_view kind, F&& f) {
+    for (const auto& record : TRY(context.store.list({std::string(kind)})).records) {
+        base::JsonParser parser;
+        const auto view = parser.parse(*record->bytes);
+        if (!view) continue;
+        if (auto object = Read(*view)) f(std::move(*object));
+    }
+    return {};
+}
+
+}  // namespace
+
+Status check_consumer(Admission& entry) {
+    if (!is_kind(entry, model::kSharesGroup, "consumers")) return {};
+    const model::Consumer wanted = TRY(consumer_in(entry.after));
+    std::optional<model::Consumer> before;
+    if (entry.before != nullptr) {
+        if (auto read = consumer_in(*entry.before)) before = std::move(*read);
+    }
+    std::vector<model::Consumer> others;
+    std::vector<model::ResourceQuota> quotas;
+    std::vector<std::string> namespaces;
+    model::Resources cluster;
+    TRY(each_stored<model::read_consumer>(entry.context, kConsumers, [&](model::Consumer consumer) {
+        if (consumer.meta.name != wanted.meta.name) others.push_back(std::move(consumer));
+    }));
+    TRY(each_stored<model::read_resource_quota>(
+        entry.context, "resourcequotas", [&](model::ResourceQuota quota) { quotas.push_back(std::move(quota)); }));
+    TRY(each_stored<model::read_node>(entry.context, "nodes",
+                                      [&](const model::Node& node) { cluster.add(model::view_of(node).allocatable); }));
+    for (const auto& record : TRY(entry.context.store.list({"namespaces"})).records)
+        namespaces.push_back(record->key.name);
+    if (entry.before == nullptr)
+        entry.warnings.emplace_back(
+            "no arbitrator acts on Consumers here; 'berth shares' tells what follows from them");
+    auto causes = model::consumer_faults(wanted, before ? &*before : nullptr, {others, quotas, namespaces, cluster});
+    if (causes.empty()) return {};
+    return invalid_entry(entry, std::move(causes));
+}
+
+}  // namespace berth::api
