@@ -19,6 +19,7 @@ constexpr std::array kGroups{
     reservation_workloads,
     store_workloads,
     api_workloads,
+    share_workloads,
 };
 
 const Workload* find_in(std::span<const Workload> group, std::string_view name) {

@@ -34,6 +34,7 @@ std::span<const Workload> store_workloads();
 std::span<const Workload> core_workloads();
 std::span<const Workload> reservation_workloads();
 std::span<const Workload> api_workloads();
+std::span<const Workload> share_workloads();
 // Those that have --mode embedded.
 std::span<const Workload> embedded_workloads();
 

@@ -11,6 +11,7 @@
 #include "cli/explain.h"
 #include "cli/migrate.h"
 #include "cli/reserve.h"
+#include "cli/shares.h"
 #include "cli/whatif.h"
 
 namespace {
@@ -27,6 +28,7 @@ constexpr std::array kCommands{
     Command{"bench", "measure one workload in process", berth::bench::bench},
     Command{"whatif", "schedule a dump of a cluster offline and say why", berth::cli::whatif},
     Command{"explain", "why a pod or reservation is where it is, or nowhere", berth::cli::explain},
+    Command{"shares", "what each namespace deserves, who borrows from whom, who would go", berth::cli::shares},
     Command{"reserve", "make reservations from flags, also one per node", berth::cli::reserve},
     Command{"migrate", "move a pod through a reservation", berth::cli::migrate},
     Command{"store", "back up, restore or check a data directory", app::store},

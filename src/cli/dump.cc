@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <set>
 
 #include "base/yaml.h"
 
@@ -78,6 +79,22 @@ Result<std::vector<Json>> read_object_file(const std::string& path) {
     auto objects = read_objects(text);
     if (!objects) return base::bad_request(fmt::format("{}: {}", path, objects.error().message));
     return objects;
+}
+
+Status load_files(const std::vector<std::string>& files, const std::function<Result<bool>(const Json&)>& put) {
+    std::set<std::string> unknown;
+    for (const auto& file : files) {
+        for (const auto& object : TRY(read_object_file(file))) {
+            const auto known = put(object);
+            if (!known) return base::bad_request(fmt::format("{}: {}", file, known.error().message));
+            if (!*known) unknown.emplace(base::find_string(object, {"kind"}));
+        }
+    }
+    for (const auto& kind : unknown) {
+        const std::string what = kind.empty() ? "without a kind" : fmt::format("of kind \"{}\"", kind);
+        fmt::print(stderr, "berth: warning: objects {} are ignored\n", what);
+    }
+    return {};
 }
 
 }  // namespace berth::cli

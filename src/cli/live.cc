@@ -17,26 +17,6 @@ Error refused(const link::Reply& reply) {
             std::move(said)};
 }
 
-// Page by page. A kind that the server does not have is no error: there are none of it.
-Status list_into(link::ApiClient& server, const ledger::Kind& kind, World& world) {
-    std::string more;
-    do {
-        const auto reply = TRY(link::ask(server, {"GET", fmt::format("{}/{}?limit=500{}{}", kind.path(), kind.plural,
-                                                                     more.empty() ? "" : "&continue=", more)}));
-        if (reply.code == 404) return {};
-        if (!reply.ok()) return refused(reply);
-        Json page = TRY(base::parse_json(reply.body));
-        if (const Json* items = base::find(page, {"items"}); items != nullptr && items->is_array()) {
-            for (Json item : items->as_array()) {
-                item.as_object()["kind"] = kind.kind;
-                TRY(world.put(item));
-            }
-        }
-        more = base::find_string(page, {"metadata", "continue"});
-    } while (!more.empty());
-    return {};
-}
-
 }  // namespace
 
 void add_server_flags(CommandLine& line, ServerFlags& flags) {
@@ -58,8 +38,34 @@ Result<Json> ask_object(link::ApiClient& server, link::Request request) {
     return base::parse_json(reply.body);
 }
 
+Status list_all(link::ApiClient& server, const std::string& path, std::string_view kind,
+                const std::function<Status(const Json&)>& put) {
+    std::string more;
+    do {
+        const auto reply = TRY(
+            link::ask(server, {"GET", fmt::format("{}?limit=500{}{}", path, more.empty() ? "" : "&continue=", more)}));
+        if (reply.code == 404) return {};
+        if (!reply.ok()) return refused(reply);
+        Json page = TRY(base::parse_json(reply.body));
+        if (const Json* items = base::find(page, {"items"}); items != nullptr && items->is_array()) {
+            for (Json item : items->as_array()) {
+                item.as_object()["kind"] = kind;
+                TRY(put(item));
+            }
+        }
+        more = base::find_string(page, {"metadata", "continue"});
+    } while (!more.empty());
+    return {};
+}
+
 Status load_live(link::ApiClient& server, World& world) {
-    for (const auto& kind : ledger::kinds()) TRY(list_into(server, kind, world));
+    for (const auto& kind : ledger::kinds()) {
+        TRY(list_all(server, fmt::format("{}/{}", kind.path(), kind.plural), kind.kind,
+                     [&](const Json& item) -> Status {
+                         TRY(world.put(item));
+                         return {};
+                     }));
+    }
     return {};
 }
 

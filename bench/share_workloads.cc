@@ -1,0 +1,90 @@
+#include <fmt/format.h>
+
+#include <array>
+
+#include "base/random.h"
+#include "bench/measure.h"
+#include "bench/workload.h"
+#include "share/problem.h"
+
+namespace berth::bench {
+namespace {
+
+using base::Random;
+using base::system_clock;
+
+constexpr size_t kResources = 16;
+constexpr auto kMeasured = std::chrono::seconds(1);
+
+size_t consumers_of(const BenchOptions& options) {
+    return options.pods > 0 ? static_cast<size_t>(options.pods) : 10000;
+}
+
+// Half of them with a guarantee, each asks for 1 to 4 of 16 resources with pods of one size; about two thirds of what
+// is asked for is there. --variant tree: a hundred areas in ten areas.
+share::Problem random_problem(size_t count, bool tree, Random& random) {
+    std::vector<model::ResourceId> resources;
+    for (size_t i = 0; i < kResources; ++i)
+        resources.push_back(*model::intern_resource(fmt::format("example.com/r{:02}", i)));
+    share::Problem problem;
+    model::Resources asked;
+    for (size_t i = 0; i < count; ++i) {
+        share::Consumer consumer;
+        consumer.name = fmt::format("namespace-{:06}", i);
+        if (tree) consumer.parent = fmt::format("inner-{:02}", random.below(100));
+        consumer.weight = random.between(1, 10);
+        share::Leaf leaf;
+        model::Resources size;
+        for (uint64_t k = random.below(4) + 1; k > 0; --k)
+            size.set(resources[random.below(kResources)], random.between(1, 100));
+        const int64_t running = random.between(0, 20), waiting = random.between(1, 20);
+        leaf.pods = {{size, running, true}, {size, waiting, false}};
+        if (running == 0) leaf.pods.erase(leaf.pods.begin());
+        size.for_each([&](model::ResourceId id, int64_t amount) {
+            leaf.demand.set(id, amount * (running + waiting));
+            if (i % 2 == 0) consumer.reserved.set(id, amount * 5);
+        });
+        asked.add(leaf.demand);
+        consumer.leaves.push_back(std::move(leaf));
+        problem.consumers.push_back(std::move(consumer));
+    }
+    for (size_t i = 0; tree && i < 110; ++i) {
+        share::Consumer area;
+        area.name = i < 100 ? fmt::format("inner-{:02}", i) : fmt::format("outer-{:02}", i - 100);
+        if (i < 100) area.parent = fmt::format("outer-{:02}", i % 10);
+        problem.consumers.push_back(std::move(area));
+    }
+    asked.for_each([&](model::ResourceId id, int64_t amount) { problem.capacity.set(id, amount * 2 / 3); });
+    return problem;
+}
+
+Result<JsonObject> solve_cold(const BenchOptions& options) {
+    Random random(options.seed);
+    const bool tree = options.variant == "tree";
+    const auto problem = random_problem(consumers_of(options), tree, random);
+    Latencies latencies;
+    const Stopwatch watch;
+    while (watch.wall() < kMeasured || latencies.count() < 3) {
+        const auto before = system_clock().now();
+        const auto shares = share::solve(problem);
+        latencies.add(system_clock().now() - before);
+    }
+    JsonObject out = report(latencies, latencies.count(), watch);
+    out["consumers"] = consumers_of(options);
+    out["resources"] = kResources;
+    out["variant"] = tree ? "tree" : "flat";
+    return out;
+}
+
+constexpr std::array kWorkloads{
+    Workload{"ShareSolve", "what --pods consumers (10,000) deserve of 16 resources, from nothing; --variant tree",
+             solve_cold},
+};
+
+}  // namespace
+
+std::span<const Workload> share_workloads() {
+    return kWorkloads;
+}
+
+}  // namespace berth::bench

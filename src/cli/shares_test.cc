@@ -1,0 +1,213 @@
+#include "cli/shares.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "cli/dump.h"
+#include "cli/shares_scene.h"
+#include "model/times.h"
+
+// The cases of the specification as files: what is deserved, who may start, who goes.
+namespace berth::cli {
+namespace {
+
+std::string node(std::string_view name, std::string_view cpu, std::string_view memory = "100Gi",
+                 std::string_view spec = "") {
+    return fmt::format(
+        "---\napiVersion: v1\nkind: Node\nmetadata: {{name: {}}}\nspec: {{{}}}\nstatus: {{allocatable: {{cpu: \"{}\", "
+        "memory: {}, pods: \"500\"}}}}\n",
+        name, spec, cpu, memory);
+}
+
+struct PodText {
+    std::string_view requests = "cpu: \"1\"";
+    std::string_view node = "";
+    std::string_view meta = "";
+    std::string_view spec = "";
+};
+
+// p-1, p-2...; each a second newer than the one before.
+std::string pods(std::string_view ns, int count, const PodText& text, int from = 1) {
+    std::string out;
+    for (int i = from; i < from + count; ++i) {
+        out += fmt::format(
+            "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: p-{}, namespace: {}, creationTimestamp: "
+            "\"2026-01-01T00:00:{:02}Z\"{}}}\nspec: {{{}{}containers: [{{name: c, image: i, resources: {{requests: "
+            "{{{}}}}}}}]}}\n",
+            i, ns, i, text.meta, text.node.empty() ? "" : fmt::format("nodeName: {}, ", text.node), text.spec,
+            text.requests);
+    }
+    return out;
+}
+
+std::string consumer(std::string_view name, std::string_view spec) {
+    return fmt::format(
+        "---\napiVersion: kuabe-arbitrator.incubator.k8s.io/v1\nkind: Consumer\nmetadata: {{name: {}}}\nspec: {{{}}}\n",
+        name, spec);
+}
+
+Json document_of(const std::string& text, bool spread = false) {
+    share::Settings settings;
+    settings.now = *model::parse_time("2026-01-02T00:00:00Z");
+    settings.spread = spread;
+    SharesScene gathered(settings.now);
+    const auto objects = read_objects(text);
+    EXPECT_TRUE(objects.ok());
+    for (const auto& object : *objects) {
+        const auto known = gathered.put(object);
+        EXPECT_TRUE(known.ok() && *known) << base::to_text(object);
+    }
+    const share::Scene scene = gathered.take(false);
+    return shares_document(scene, share::answer(scene, settings));
+}
+
+const Json& consumer_in(const Json& document, std::string_view name) {
+    for (const auto& one : document.at("consumers").as_array()) {
+        if (base::find_string(one, {"name"}) == name) return one;
+    }
+    static const Json none;
+    ADD_FAILURE() << "no consumer " << name;
+    return none;
+}
+
+std::string deserved(const Json& document, std::string_view name) {
+    return base::to_text(consumer_in(document, name).at("deserved"));
+}
+
+std::vector<std::string> victims(const Json& document) {
+    std::vector<std::string> out;
+    for (const auto& victim : document.at("victims").as_array())
+        out.push_back(fmt::format("{}/{} for {}", victim.at("namespace").as_string().c_str(),
+                                  victim.at("name").as_string().c_str(), victim.at("for").as_string().c_str()));
+    return out;
+}
+
+int admitted(const Json& document) {
+    int count = 0;
+    for (const auto& pod : document.at("pods").as_array()) count += pod.at("admitted").as_bool() ? 1 : 0;
+    return count;
+}
+
+bool has_condition(const Json& document, std::string_view name, std::string_view type) {
+    for (const auto& condition : consumer_in(document, name).at("conditions").as_array()) {
+        if (base::find_string(condition, {"type"}) == type) return true;
+    }
+    return false;
+}
+
+using Names = std::vector<std::string>;
+
+TEST(Shares, Case1IsTheExampleOfTheContract) {
+    const auto answer = document_of(node("n1", "9", "18Gi") + pods("a", 50, {.requests = "cpu: \"1\", memory: 4Gi"}) +
+                                    pods("b", 50, {.requests = "cpu: \"3\", memory: 1Gi"}));
+    EXPECT_EQ(base::to_text(answer.at("capacity")), R"({"cpu":"9","memory":"18Gi"})");
+    const Json& a = consumer_in(answer, "a");
+    EXPECT_EQ(
+        base::to_text(a),
+        R"({"name":"a","parent":null,"weight":1,"infinite":false,"reserved":{},"hard":{},"demand":{"cpu":"50","memory":"200Gi"},"used":{},"fair":{"cpu":3,"memory":12884901888},"deserved":{"cpu":"3","memory":"12Gi"},"borrowed":{"cpu":"3","memory":"12Gi"},"lent":{},"overused":false,"reclaim":{},"boundBy":"memory","conditions":[]})");
+    EXPECT_EQ(base::to_text(answer.at("loans").as_array().front()),
+              R"({"from":"","to":"a","resource":"cpu","amount":"3"})");
+    EXPECT_EQ(admitted(answer), 5);
+}
+
+// T1 to T3 of the proposal.
+TEST(Shares, Case3TheNewerPodGoesForTheOneThatWaits) {
+    const PodText size{.requests = "cpu: \"1\", memory: 1Gi", .node = "n1"};
+    const std::string full = node("n1", "2", "2Gi") + pods("c1", 2, size);
+    const auto empty = document_of(full + "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: c2}\n");
+    EXPECT_EQ(victims(empty), Names{});
+    EXPECT_EQ(deserved(empty, "c1"), R"({"cpu":"2","memory":"2Gi"})");
+    const auto waits = document_of(full + pods("c2", 1, {.requests = "cpu: \"1\", memory: 1Gi"}));
+    EXPECT_EQ(victims(waits), Names{"c1/p-2 for c2/p-1"});
+    EXPECT_EQ(base::to_text(consumer_in(waits, "c1").at("reclaim")), R"({"cpu":"1","memory":"1Gi"})");
+    // Its replacement is refused, the other passes.
+    const auto after =
+        document_of(node("n1", "2", "2Gi") + pods("c1", 1, size) + pods("c1", 1, {.requests = size.requests}, 3) +
+                    pods("c2", 1, {.requests = size.requests}, 4));
+    EXPECT_EQ(admitted(after), 1);
+    EXPECT_EQ(after.at("pods").as_array().back().at("admitted"), true);
+    EXPECT_EQ(victims(after), Names{});
+}
+
+TEST(Shares, Case12ExactlyThreeGo) {
+    const auto answer = document_of(node("n1", "10") + consumer("a", "reserved: {cpu: \"4\"}") +
+                                    pods("a", 10, {.node = "n1"}) + pods("b", 10, {}));
+    EXPECT_EQ(deserved(answer, "a"), R"({"cpu":"7"})");
+    EXPECT_EQ(deserved(answer, "b"), R"({"cpu":"3"})");
+    EXPECT_EQ(victims(answer), (Names{"a/p-10 for b/p-1", "a/p-9 for b/p-2", "a/p-8 for b/p-3"}));
+}
+
+TEST(Shares, Case13TheMostOverusedGivesFirst) {
+    const auto answer =
+        document_of(node("n1", "12") + pods("a", 7, {.node = "n1"}) + pods("b", 5, {.node = "n1"}) + pods("n", 4, {}));
+    EXPECT_EQ(victims(answer), (Names{"a/p-7 for n/p-1", "a/p-6 for n/p-2", "a/p-5 for n/p-3", "b/p-5 for n/p-4"}));
+}
+
+TEST(Shares, Case14ABudgetIsNotBroken) {
+    const auto answer = document_of(node("n1", "5") + consumer("b", "reserved: {cpu: \"3\"}") +
+                                    pods("a", 5, {.node = "n1", .meta = ", labels: {app: a}"}) + pods("b", 3, {}) +
+                                    "---\napiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: keep, "
+                                    "namespace: a}\nspec: {minAvailable: 4, selector: {matchLabels: {app: a}}}\n");
+    EXPECT_EQ(victims(answer), Names{"a/p-5 for b/p-1"});
+    EXPECT_TRUE(has_condition(answer, "a", "ReclaimBlockedByPDB"));
+}
+
+TEST(Shares, Case15OneNodeMustFitAfterwards) {
+    const std::string full =
+        node("n1", "4") + node("n2", "4") + pods("a", 4, {.node = "n1"}) + pods("a", 4, {.node = "n2"}, 5);
+    EXPECT_EQ(victims(document_of(full + pods("b", 1, {.requests = "cpu: \"6\""}))), Names{});
+    const auto four = document_of(full + pods("b", 1, {.requests = "cpu: \"4\""}));
+    EXPECT_EQ(victims(four).size(), 4);
+    for (const auto& victim : four.at("victims").as_array()) EXPECT_EQ(victim.at("node"), "n1");
+}
+
+TEST(Shares, Case16ThePredicateCountsWhatItGranted) {
+    const auto answer = document_of(node("n1", "4") + consumer("a", "hard: {cpu: \"2\"}") +
+                                    pods("a", 1, {.node = "n1"}) + pods("a", 3, {}, 2));
+    ASSERT_EQ(answer.at("pods").as_array().size(), 3);
+    EXPECT_EQ(answer.at("pods").as_array()[0].at("admitted"), true);
+    EXPECT_EQ(answer.at("pods").as_array()[1].at("admitted"), false);
+    EXPECT_EQ(answer.at("pods").as_array()[2].at("admitted"), false);
+    EXPECT_EQ(consumer_in(answer, "a").at("boundBy"), "hard");
+}
+
+TEST(Shares, Case18ACordonEvictsNobody) {
+    const auto answer = document_of(node("n1", "4", "100Gi", "unschedulable: true") + node("n2", "4") +
+                                    pods("a", 4, {.node = "n1"}) + pods("b", 4, {.node = "n2"}) + pods("b", 2, {}, 5));
+    EXPECT_EQ(victims(answer), Names{});
+    EXPECT_EQ(base::to_text(answer.at("capacity")), R"({"cpu":"8","memory":"100Gi"})");
+}
+
+TEST(Shares, Case10WhoLendsToWhom) {
+    const auto answer = document_of(node("n1", "10") + consumer("a", "reserved: {cpu: \"4\"}") +
+                                    "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n" + pods("b", 20, {}));
+    EXPECT_EQ(
+        base::to_text(answer.at("loans")),
+        R"([{"from":"","to":"b","resource":"cpu","amount":"6"},{"from":"a","to":"b","resource":"cpu","amount":"4"}])");
+    EXPECT_EQ(base::to_text(consumer_in(answer, "a").at("lent")), R"({"cpu":"4"})");
+}
+
+TEST(Shares, QuotasClipAndStorageCounts) {
+    const auto answer =
+        document_of(node("n1", "10") + consumer("a", "hard: {requests.cpu: \"8\"}") + pods("a", 10, {}) +
+                    "---\napiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q, namespace: a}\nspec: {hard: "
+                    "{requests.cpu: \"3\", requests.memory: 1Gi}}\n"
+                    "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: c, namespace: a}\nspec: "
+                    "{storageClassName: gold, volumeName: v, resources: {requests: {storage: 5Gi}}}\n");
+    EXPECT_TRUE(has_condition(answer, "a", "HardExceedsQuota"));
+    const Json& a = consumer_in(answer, "a");
+    EXPECT_EQ(base::to_text(a.at("hard")), R"({"cpu":"3","memory":"1Gi"})");
+    EXPECT_EQ(a.at("deserved").at("cpu"), "3");
+    EXPECT_EQ(a.at("used").at("requests.storage"), "5Gi");
+    EXPECT_EQ(a.at("used").at("gold.storageclass.storage.k8s.io/requests.storage"), "5Gi");
+}
+
+TEST(Shares, OptedOutPodsAndTheirGuaranteesStay) {
+    const std::string meta = ", annotations: {berth.dev/reclaimable: \"false\"}";
+    const auto answer = document_of(node("n1", "4") + pods("a", 4, {.node = "n1", .meta = meta}) + pods("b", 2, {}));
+    EXPECT_EQ(deserved(answer, "a"), R"({"cpu":"2"})");
+    EXPECT_EQ(victims(answer), Names{});
+}
+
+}  // namespace
+}  // namespace berth::cli

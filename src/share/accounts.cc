@@ -1,0 +1,348 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "share/answer.h"
+
+// Capacity, and what every consumer has, asks for and may have.
+namespace berth::share {
+namespace {
+
+// Allocatable of nodes that are there; a cordoned one counts what is used on it.
+Resources node_capacity(const Scene& scene) {
+    std::vector<Resources> used(scene.nodes.size());
+    for (const auto& pod : scene.pods) {
+        if (pod.placed && pod.node != kNowhere) used[pod.node].add(pod.size);
+    }
+    Resources total;
+    for (size_t i = 0; i < scene.nodes.size(); ++i) {
+        const SceneNode& node = scene.nodes[i];
+        node.allocatable.for_each([&](ResourceId id, int64_t amount) {
+            if (id == model::kPods) return;
+            const int64_t counts = node.cordoned ? std::min(amount, used[i].get(id)) : amount;
+            total.add(id, node.lost ? 0 : std::max<int64_t>(0, counts));
+        });
+    }
+    return total;
+}
+
+void add_limits(Resources& capacity, double factor) {
+    for (const auto* name : {"cpu", "memory", "ephemeral-storage"}) {
+        const ResourceId id = *model::intern_resource(name);
+        const ResourceId limit = *model::intern_resource(fmt::format("limits.{}", name));
+        const double most = static_cast<double>(capacity.get(id)) * factor;
+        capacity.set(limit, most >= 9e18 ? INT64_MAX : static_cast<int64_t>(most));
+    }
+}
+
+// The smallest unscoped quota of each namespace and key.
+std::map<std::string_view, Resources> smallest_quotas(const Scene& scene) {
+    std::map<std::string_view, Resources> out;
+    for (const auto& quota : scene.quotas) {
+        if (quota.scoped) continue;
+        Resources& least = out[quota.meta.ns];
+        quota.hard.for_each(
+            [&](ResourceId id, int64_t amount) { least.set(id, std::min(amount, least.get(id, INT64_MAX))); });
+    }
+    return out;
+}
+
+void heed_quota(Account& account, const Resources& quota) {
+    quota.for_each([&](ResourceId id, int64_t amount) {
+        const int64_t hard = account.hard.get(id, INT64_MAX);
+        if (account.hard.has(id) && hard > amount) {
+            account.conditions.push_back(
+                {"HardExceedsQuota", fmt::format("hard {} {} is more than the quota's {}", model::resource_name(id),
+                                                 model::quota_text(id, hard), model::quota_text(id, amount))});
+        }
+        account.hard.set(id, std::min(hard, amount));
+    });
+}
+
+class Portions {
+public:
+    Portions(const Scene& scene, const Resources& capacity) : capacity_(capacity) {
+        for (const auto& consumer : scene.consumers) known_.emplace(consumer.meta.name, &consumer);
+    }
+    const model::Consumer* find(std::string_view name) const {
+        const auto found = known_.find(name);
+        return found == known_.end() ? nullptr : found->second;
+    }
+    // Of a parent that leads in a circle, or is not there, the cluster is meant.
+    Resources reserved_of(std::string_view name, size_t depth = 0) const {
+        const auto* consumer = find(name);
+        if (consumer == nullptr || depth > known_.size()) return capacity_;
+        const bool top = consumer->parent.empty() || find(consumer->parent) == nullptr;
+        if (consumer->reserved.percents.empty()) return consumer->reserved.amounts;
+        return consumer->reserved.of(top ? capacity_ : reserved_of(consumer->parent, depth + 1));
+    }
+    Resources hard_of(std::string_view name, size_t depth = 0) const {
+        const auto* consumer = find(name);
+        if (consumer == nullptr || depth > known_.size()) return capacity_;
+        if (consumer->hard.percents.empty()) return consumer->hard.amounts;
+        Resources whole = capacity_;
+        if (!consumer->parent.empty() && find(consumer->parent) != nullptr) {
+            hard_of(consumer->parent, depth + 1).for_each([&](ResourceId id, int64_t amount) {
+                whole.set(id, amount);
+            });
+        }
+        return consumer->hard.of(whole);
+    }
+    bool circular(std::string_view name) const {
+        const auto* at = find(name);
+        for (size_t steps = 0; at != nullptr && !at->parent.empty(); ++steps) {
+            if (steps > known_.size()) return true;
+            at = find(at->parent);
+        }
+        return false;
+    }
+
+private:
+    const Resources& capacity_;
+    std::map<std::string_view, const model::Consumer*> known_;
+};
+
+void say_what_is_odd(Account& account, const model::Consumer& consumer, const Portions& portions, bool has_namespace,
+                     bool has_children) {
+    if (!consumer.parent.empty() && portions.find(consumer.parent) == nullptr) {
+        account.conditions.push_back(
+            {"ParentNotFound",
+             fmt::format("parent \"{}\" does not exist; it counts as one of the cluster", consumer.parent)});
+    } else if (portions.circular(consumer.meta.name)) {
+        account.conditions.push_back({"ParentCycle", "its parents form a circle; it counts as one of the cluster"});
+    }
+    if (!has_namespace && !has_children)
+        account.conditions.push_back(
+            {"NamespaceNotFound", "there is no namespace of this name, so it asks for nothing"});
+    account.reserved.for_each([&](ResourceId id, int64_t amount) {
+        if (!account.hard.has(id) || amount <= account.hard.get(id)) return;
+        account.conditions.push_back(
+            {"ReservedExceedsHard",
+             fmt::format("reserved {} {} is more than hard {}", model::resource_name(id), model::quota_text(id, amount),
+                         model::quota_text(id, account.hard.get(id)))});
+    });
+}
+
+void add_used(const Scene& scene, std::vector<Account>& accounts) {
+    for (uint32_t i = 0; i < scene.pods.size(); ++i) {
+        const ScenePod& pod = scene.pods[i];
+        if (!pod.placed) continue;
+        Account& account = *account_named(accounts, pod.ns);
+        account.used.add(pod.size);
+        if (pod.terminating) account.releasing.add(pod.size);
+        account.placed.push_back(i);
+        ++account.pods;
+    }
+    for (const auto& hold : scene.holds) {
+        if (Account* account = hold.ns.empty() ? nullptr : account_named(accounts, hold.ns))
+            account->used.add(hold.amount);
+    }
+    for (const auto& claim : scene.claims) {
+        if (claim.bound) account_named(accounts, claim.ns)->used.add(claim.size);
+    }
+    for (auto& account : accounts) account.demand = account.used;
+}
+
+bool breaks_hard(const Account& account, const Resources& demand, const Resources& more, int64_t pods) {
+    bool breaks = false;
+    more.for_each([&](ResourceId id, int64_t amount) {
+        breaks = breaks || (account.hard.has(id) && amount > 0 &&
+                            base::saturating_add(demand.get(id), amount) > account.hard.get(id));
+    });
+    for (const auto* name : {"pods", "count/pods"}) {
+        const ResourceId id = *model::intern_resource(name);
+        breaks = breaks || (account.hard.has(id) && pods > account.hard.get(id));
+    }
+    return breaks;
+}
+
+// Those that wait, in the order of the queue, as far as they do not break hard and fit some node.
+void add_waiting(const Scene& scene, std::vector<Account>& accounts) {
+    std::map<std::string_view, int64_t> pods;
+    for (uint32_t i = 0; i < scene.pods.size(); ++i) {
+        const ScenePod& pod = scene.pods[i];
+        if (pod.placed || pod.gated) continue;
+        Account& account = *account_named(accounts, pod.ns);
+        if (pod.may_stand.empty()) {
+            account.unplaceable.push_back(i);
+            continue;
+        }
+        int64_t& waiting = pods[account.name];
+        if (breaks_hard(account, account.demand, pod.size, account.pods + waiting + 1)) {
+            account.cut_by_hard = true;
+            continue;
+        }
+        ++waiting;
+        account.demand.add(pod.size);
+        account.waiting.push_back(i);
+    }
+    for (uint32_t i = 0; i < scene.claims.size(); ++i) {
+        const SceneClaim& claim = scene.claims[i];
+        if (claim.bound) continue;
+        Account& account = *account_named(accounts, claim.ns);
+        if (breaks_hard(account, account.demand, claim.size, 0)) {
+            account.cut_by_hard = true;
+            continue;
+        }
+        account.demand.add(claim.size);
+        account.claims.push_back(i);
+    }
+}
+
+// The leaves of one consumer, by set of resources.
+class Leaves {
+public:
+    void add(const Resources& size, bool present) {
+        std::vector<ResourceId> set;
+        size.for_each([&](ResourceId id, int64_t amount) {
+            if (amount > 0) set.push_back(id);
+        });
+        if (set.empty()) return;
+        Leaf& leaf = leaves_[set];
+        leaf.demand.add(size);
+        if (!leaf.pods.empty() && leaf.pods.back().size == size && leaf.pods.back().present == present) {
+            ++leaf.pods.back().count;
+        } else {
+            leaf.pods.push_back({size, 1, present});
+        }
+    }
+    // What is asked for beyond all pods.
+    void ask(const Resources& beyond) {
+        std::vector<ResourceId> set;
+        beyond.for_each([&](ResourceId id, int64_t) { set.push_back(id); });
+        if (!set.empty()) leaves_[set].demand.add(beyond);
+    }
+    std::vector<Leaf> take() {
+        std::vector<Leaf> out;
+        for (auto& [set, leaf] : leaves_) out.push_back(std::move(leaf));
+        return out;
+    }
+
+private:
+    std::map<std::vector<ResourceId>, Leaf> leaves_;
+};
+
+// Those that hold come first, who would go last before all.
+std::vector<Leaf> leaves_of(const Scene& scene, const Settings& settings, Account& account, const Resources& request) {
+    std::vector<uint32_t> kept = account.placed;
+    std::sort(kept.begin(), kept.end(), [&](uint32_t a, uint32_t b) {
+        const ScenePod &first = scene.pods[a], &second = scene.pods[b];
+        if (first.terminating != second.terminating) return second.terminating;
+        if (first.kept != second.kept) return first.kept;
+        return goes_before(second, first, settings);
+    });
+    Leaves leaves;
+    for (const auto& hold : scene.holds) {
+        if (hold.ns == account.name) leaves.add(hold.amount, true);
+    }
+    for (const uint32_t i : kept) leaves.add(scene.pods[i].size, true);
+    for (const uint32_t i : account.waiting) leaves.add(scene.pods[i].size, false);
+    for (const auto& claim : scene.claims) {
+        if (claim.bound && claim.ns == account.name) leaves.add(claim.size, true);
+    }
+    for (const uint32_t i : account.claims) leaves.add(scene.claims[i].size, false);
+    Resources beyond;
+    request.for_each([&](ResourceId id, int64_t amount) {
+        if (amount > account.demand.get(id)) beyond.set(id, amount - account.demand.get(id));
+    });
+    account.demand.max(request);
+    leaves.ask(beyond);
+    return leaves.take();
+}
+
+}  // namespace
+
+Resources capacity_of(const Scene& scene, const Settings& settings) {
+    Resources capacity = node_capacity(scene);
+    for (const auto& pod : scene.pods) {
+        pod.size.for_each([&](ResourceId id, int64_t) {
+            if (!model::is_limit(model::resource_name(id)) && !capacity.has(id)) capacity.set(id, 0);
+        });
+    }
+    for (const auto& hold : scene.holds) {
+        if (!hold.ns.empty()) continue;
+        hold.amount.for_each([&](ResourceId id, int64_t amount) {
+            if (capacity.has(id)) capacity.set(id, std::max<int64_t>(0, capacity.get(id) - amount));
+        });
+    }
+    if (settings.limits_factor) add_limits(capacity, *settings.limits_factor);
+    settings.storage.for_each([&](ResourceId id, int64_t amount) { capacity.set(id, amount); });
+    return capacity;
+}
+
+std::vector<Account> accounts_of(const Scene& scene, const Settings& settings, const Resources& capacity) {
+    std::set<std::string, std::less<>> namespaces(scene.namespaces.begin(), scene.namespaces.end());
+    for (const auto& pod : scene.pods) namespaces.insert(pod.ns);
+    for (const auto& claim : scene.claims) namespaces.insert(claim.ns);
+    const Portions portions(scene, capacity);
+    const auto quotas = smallest_quotas(scene);
+    std::set<std::string, std::less<>> names = namespaces, parents;
+    for (const auto& consumer : scene.consumers) {
+        names.insert(consumer.meta.name);
+        parents.insert(consumer.parent);
+    }
+    std::vector<Account> accounts;
+    for (const auto& name : names) {
+        Account& account = accounts.emplace_back();
+        account.name = name;
+        account.infinite = settings.infinite.contains(name);
+        const auto* consumer = portions.find(name);
+        if (consumer != nullptr) {
+            account.parent = consumer->parent;
+            account.weight = consumer->weight;
+            account.reclaimable = consumer->reclaimable;
+            account.reserved = portions.reserved_of(name);
+            account.hard = portions.hard_of(name);
+        }
+        if (const auto quota = quotas.find(name); quota != quotas.end()) heed_quota(account, quota->second);
+        if (consumer != nullptr)
+            say_what_is_odd(account, *consumer, portions, namespaces.contains(name), parents.contains(name));
+    }
+    add_used(scene, accounts);
+    add_waiting(scene, accounts);
+    return accounts;
+}
+
+Problem problem_of(const Scene& scene, const Settings& settings, const Resources& capacity,
+                   std::vector<Account>& accounts) {
+    Problem problem;
+    problem.capacity = capacity;
+    problem.policy = settings.policy;
+    problem.spread = settings.spread;
+    const Portions portions(scene, capacity);
+    for (auto& account : accounts) {
+        Consumer out;
+        out.name = account.name;
+        out.parent = account.parent;
+        out.weight = account.weight;
+        out.infinite = account.infinite;
+        out.reserved = account.reserved;
+        account.hard.for_each([&](ResourceId id, int64_t amount) {
+            if (!model::is_count(model::resource_name(id))) out.hard.set(id, amount);
+        });
+        Resources request;
+        if (const auto* consumer = portions.find(account.name)) {
+            out.lending_limit = consumer->lending_limit;
+            out.borrowing_limit = consumer->borrowing_limit;
+            request = consumer->request;
+        }
+        out.leaves = leaves_of(scene, settings, account, request);
+        problem.consumers.push_back(std::move(out));
+    }
+    return problem;
+}
+
+Account* account_named(std::vector<Account>& accounts, std::string_view name) {
+    return const_cast<Account*>(account_named(std::as_const(accounts), name));
+}
+
+const Account* account_named(const std::vector<Account>& accounts, std::string_view name) {
+    const auto found =
+        std::lower_bound(accounts.begin(), accounts.end(), name,
+                         [](const Account& account, std::string_view other) { return account.name < other; });
+    return found == accounts.end() || found->name != name ? nullptr : &*found;
+}
+
+}  // namespace berth::share

@@ -1,0 +1,91 @@
+#include <algorithm>
+#include <map>
+
+#include "base/int128.h"
+#include "share/answer.h"
+
+// borrowed = max(0, deserved - reserved); lent = max(0, reserved - deserved), as far as others borrow it. What a
+// borrower has comes from the lenders in proportion to what they lend, the rest from nobody's guarantee. E.g. A lends 4
+// and B borrows 10: 4 from A, 6 from "".
+namespace berth::share {
+namespace {
+
+struct Party {
+    Account* account;
+    int64_t amount;
+};
+
+// Parts of `total` in proportion to the parties' amounts: rounded down, then one unit each to the first.
+std::vector<int64_t> split(const std::vector<Party>& parties, int64_t total) {
+    int128 sum = 0;
+    for (const auto& party : parties) sum += party.amount;
+    std::vector<int64_t> parts;
+    int64_t left = total;
+    for (const auto& party : parties) {
+        parts.push_back(sum == 0 ? 0 : static_cast<int64_t>(static_cast<int128>(total) * party.amount / sum));
+        left -= parts.back();
+    }
+    for (size_t i = 0; i < parts.size() && left > 0; ++i) {
+        if (parts[i] == parties[i].amount) continue;
+        ++parts[i];
+        --left;
+    }
+    return parts;
+}
+
+int64_t total_of(const std::vector<Party>& parties) {
+    int64_t total = 0;
+    for (const auto& party : parties) total = base::saturating_add(total, party.amount);
+    return total;
+}
+
+void lend_one(std::vector<Account>& accounts, const std::map<std::string_view, bool>& areas, ResourceId id,
+              std::vector<Loan>& loans) {
+    std::vector<Party> lenders, borrowers;
+    for (auto& account : accounts) {
+        if (account.infinite) continue;
+        const int64_t above = account.share.deserved.get(id) - account.reserved.get(id);
+        if (above > 0) account.borrowed.set(id, above);
+        if (areas.contains(account.name)) continue;  // its children's loans are told
+        if (above > 0) borrowers.push_back({&account, above});
+        if (above < 0) lenders.push_back({&account, -above});
+    }
+    const int64_t lent = std::min(total_of(lenders), total_of(borrowers));
+    const auto by_lender = split(lenders, lent);
+    for (size_t i = 0; i < lenders.size(); ++i) {
+        lenders[i].amount = by_lender[i];
+        if (by_lender[i] > 0) lenders[i].account->lent.set(id, by_lender[i]);
+    }
+    const auto by_borrower = split(borrowers, lent);
+    for (size_t i = 0; i < borrowers.size(); ++i) {
+        const auto parts = split(lenders, by_borrower[i]);
+        for (size_t k = 0; k < lenders.size(); ++k) {
+            if (parts[k] > 0) loans.push_back({lenders[k].account->name, borrowers[i].account->name, id, parts[k]});
+            lenders[k].amount -= parts[k];
+        }
+        const int64_t rest = borrowers[i].amount - by_borrower[i];
+        if (rest > 0) loans.push_back({"", borrowers[i].account->name, id, rest});
+    }
+}
+
+}  // namespace
+
+std::vector<Loan> lend(std::vector<Account>& accounts) {
+    std::map<std::string_view, bool> areas;
+    std::map<std::string_view, ResourceId> resources;
+    for (const auto& account : accounts) {
+        if (!account.parent.empty()) areas.emplace(account.parent, true);
+        const auto meet = [&](ResourceId id, int64_t) { resources.emplace(model::resource_name(id), id); };
+        account.share.deserved.for_each(meet);
+        account.reserved.for_each(meet);
+    }
+    std::vector<Loan> loans;
+    for (const auto& [name, id] : resources) lend_one(accounts, areas, id, loans);
+    std::sort(loans.begin(), loans.end(), [](const Loan& a, const Loan& b) {
+        return std::tuple(std::string_view(a.to), model::resource_name(a.resource), std::string_view(a.from)) <
+               std::tuple(std::string_view(b.to), model::resource_name(b.resource), std::string_view(b.from));
+    });
+    return loans;
+}
+
+}  // namespace berth::share
