@@ -15,11 +15,30 @@ using model::Where;
 constexpr size_t kMaxAnnotations = 256u << 10;
 constexpr size_t kMaxGenerated = 58;  // leaves five characters of a 63 character name
 
+constexpr size_t kShortName = 52;  // a CronJob's: a Job of its name has eleven more
+
 model::Fault name_fault(const model::Kind& kind, std::string_view name) {
-    if (kind.group == "rbac.authorization.k8s.io") return model::path_segment_fault(name);
-    if (kind.group.empty() && kind.plural == "namespaces") return model::dns1123_label_fault(name);
-    if (kind.group.empty() && kind.plural == "services") return model::dns1035_label_fault(name);
+    switch (kind.name_form) {
+        case model::NameForm::PathSegment:
+            return model::path_segment_fault(name);
+        case model::NameForm::Label:
+            return model::dns1123_label_fault(name);
+        case model::NameForm::ServiceLabel:
+            return model::dns1035_label_fault(name);
+        case model::NameForm::ShortSubdomain:
+            if (name.size() > kShortName) return fmt::format("must be no more than {} characters", kShortName);
+            break;
+        case model::NameForm::Subdomain:
+            break;
+    }
     return model::dns1123_subdomain_fault(name);
+}
+
+// What a name is to begin with may end with a dash.
+model::Fault prefix_fault(const model::Kind& kind, std::string_view prefix) {
+    const bool path = kind.name_form == model::NameForm::PathSegment;
+    if (!path && prefix.size() > 1 && prefix.ends_with('-')) prefix.remove_suffix(1);
+    return path ? model::path_segment_fault(prefix) : name_fault(kind, prefix);
 }
 
 void check_label_map(const Json* labels, const Where& at, Causes& causes) {
@@ -131,6 +150,11 @@ void check_name(const model::Kind& kind, const Json& object, Causes& causes) {
     const Where root;
     const Where metadata = root.member("metadata");
     const auto name = meta_text(object, "name");
+    const auto prefix = meta_text(object, "generateName");
+    if (!prefix.empty()) {
+        if (auto fault = prefix_fault(kind, prefix))
+            causes.invalid(metadata.member("generateName"), Json(prefix), *fault);
+    }
     if (name.empty()) {
         causes.required(metadata.member("name"), "name or generateName is required");
     } else if (auto fault = name_fault(kind, name)) {

@@ -52,8 +52,19 @@ std::string too_long(size_t limit) {
     return fmt::format("must be no more than {} characters", limit);
 }
 
-constexpr std::string_view kLabelWord =
-    "must consist of letters, digits, '-', '_' or '.', and must start and end with a letter or digit";
+// Kubernetes' regular expressions are part of its sentences; the functions above are what we match by.
+constexpr std::string_view kLabelForm = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
+constexpr std::string_view kSubdomainForm = R"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)";
+constexpr std::string_view kServiceForm = "[a-z]([-a-z0-9]*[a-z0-9])?";
+constexpr std::string_view kKeyForm = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
+constexpr std::string_view kValueForm = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?";
+
+constexpr std::string_view kKeyRule =
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
+
+std::string key_fault() {
+    return form_fault(kKeyRule, kKeyForm, {"MyName", "my.name", "123-abc"});
+}
 
 Error wrong_entry(std::string_view field, std::string_view key, const std::string& fault) {
     const std::string shown(key.substr(0, 128));
@@ -65,28 +76,40 @@ Error wrong_entry(std::string_view field, std::string_view key, const std::strin
 
 }  // namespace
 
+std::string form_fault(std::string_view rule, std::string_view form, std::initializer_list<std::string_view> examples) {
+    std::string out = fmt::format("{} (e.g. ", rule);
+    for (const auto example : examples) {
+        fmt::format_to(std::back_inserter(out), "{}'{}', ", example == *examples.begin() ? "" : " or ", example);
+    }
+    return fmt::format("{}regex used for validation is '{}')", out, form);
+}
+
 Fault dns1123_label_fault(std::string_view name) {
     if (name.size() > kMaxLabel) return too_long(kMaxLabel);
     if (is_dns_word(name)) return std::nullopt;
     if (is_dns_path(name)) return "must not contain dots";
-    return "must consist of lower case letters, digits or '-', and must start and end with a letter or digit (e.g. "
-           "'my-name')";
+    return form_fault(
+        "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end "
+        "with an alphanumeric character",
+        kLabelForm, {"my-name", "123-abc"});
 }
 
 Fault dns1123_subdomain_fault(std::string_view name) {
     if (name.size() > kMaxSubdomain) return too_long(kMaxSubdomain);
     if (is_dns_path(name)) return std::nullopt;
-    return "must consist of lower case letters, digits, '-' or '.', and must start and end with a letter or digit "
-           "(e.g. "
-           "'example.com')";
+    return form_fault(
+        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start "
+        "and end with an alphanumeric character",
+        kSubdomainForm, {"example.com"});
 }
 
 Fault dns1035_label_fault(std::string_view name) {
     if (name.size() > kMaxLabel) return too_long(kMaxLabel);
     if (is_dns_word(name) && is_lower(name.front())) return std::nullopt;
-    return "must consist of lower case letters, digits or '-', start with a letter, and end with a letter or digit "
-           "(e.g. "
-           "'my-name')";
+    return form_fault(
+        "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic "
+        "character, and end with an alphanumeric character",
+        kServiceForm, {"my-name", "abc-123"});
 }
 
 Fault qualified_name_fault(std::string_view name) {
@@ -94,22 +117,27 @@ Fault qualified_name_fault(std::string_view name) {
     if (slash != std::string_view::npos) {
         const auto prefix = name.substr(0, slash);
         name.remove_prefix(slash + 1);
-        if (name.find('/') != std::string_view::npos)
-            return fmt::format("a name {}, with an optional DNS prefix and one '/' (e.g. 'example.com/MyName')",
-                               kLabelWord);
+        if (name.find('/') != std::string_view::npos) {
+            return fmt::format(
+                "a valid label key {} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
+                key_fault());
+        }
         if (prefix.empty()) return "prefix part must be non-empty";
         if (const auto fault = dns1123_subdomain_fault(prefix)) return "prefix part " + *fault;
     }
     if (name.empty()) return "name part must be non-empty";
     if (name.size() > kMaxLabel) return "name part " + too_long(kMaxLabel);
-    if (!is_label_word(name)) return fmt::format("name part {}", kLabelWord);
+    if (!is_label_word(name)) return "name part " + key_fault();
     return std::nullopt;
 }
 
 Fault label_value_fault(std::string_view value) {
     if (value.size() > kMaxLabel) return too_long(kMaxLabel);
     if (value.empty() || is_label_word(value)) return std::nullopt;
-    return fmt::format("must be empty or {}", kLabelWord);
+    return form_fault(
+        "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start "
+        "and end with an alphanumeric character",
+        kValueForm, {"MyValue", "my_value", "12345"});
 }
 
 Fault annotation_key_fault(std::string_view key) {
@@ -129,8 +157,8 @@ Fault path_segment_fault(std::string_view name) {
 Fault port_name_fault(std::string_view name) {
     if (name.size() > kMaxPortName) return too_long(kMaxPortName);
     if (name.empty() || !std::all_of(name.begin(), name.end(), [](char c) { return c == '-' || is_lower_alnum(c); }))
-        return "must contain only lower case letters, digits and hyphens";
-    if (std::none_of(name.begin(), name.end(), is_lower)) return "must contain at least one letter";
+        return "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)";
+    if (std::none_of(name.begin(), name.end(), is_lower)) return "must contain at least one letter (a-z)";
     if (name.find("--") != std::string_view::npos) return "must not contain consecutive hyphens";
     if (name.front() == '-' || name.back() == '-') return "must not begin or end with a hyphen";
     return std::nullopt;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -7,10 +8,13 @@
 #include "model/labels.h"
 
 // What Kubernetes allows as names, label keys and label values. Each check gives nothing when the text is allowed, else
-// the reason as the end of a sentence ("must be no more than 63 characters").
+// the reason in Kubernetes' words, as the end of a sentence ("must be no more than 63 characters").
 namespace berth::model {
 
 using Fault = std::optional<std::string>;
+
+// A rule about the form of a text in Kubernetes' manner, with examples and the regular expression behind it.
+std::string form_fault(std::string_view rule, std::string_view form, std::initializer_list<std::string_view> examples);
 
 // Lower-case letters, digits, '-': at most 63 characters, starting and ending with a letter or digit.
 Fault dns1123_label_fault(std::string_view name);

@@ -73,6 +73,14 @@ void add_columns(Kind& k, std::string_view key, std::string_view rest) {
     k.columns.push_back(parse_column(rest));
 }
 
+NameForm parse_name_form(std::string_view word) {
+    if (word == "short-subdomain") return NameForm::ShortSubdomain;
+    if (word == "label") return NameForm::Label;
+    if (word == "service-label") return NameForm::ServiceLabel;
+    CHECK(word == "path-segment");
+    return NameForm::PathSegment;
+}
+
 void set_line(Kind& k, std::string_view rest) {
     const auto key = text::word(rest);
     if (key == "short") {
@@ -81,6 +89,8 @@ void set_line(Kind& k, std::string_view rest) {
         k.categories = text::split<Words>(rest, ' ');
     } else if (key == "cluster") {
         k.namespaced = false;
+    } else if (key == "naming") {
+        k.name_form = parse_name_form(text::word(rest));
     } else if (key == "verbs") {
         k.verbs = text::split<Words>(rest, ' ');
     } else if (key == "generation") {

@@ -42,6 +42,9 @@ struct ScalePaths {
     std::string selector;  // a label selector or a map of labels; or text, for CRDs
 };
 
+// The form of the names of its objects (names.h); that of CronJobs leaves room for what is put behind it.
+enum class NameForm : uint8_t { Subdomain, ShortSubdomain, Label, ServiceLabel, PathSegment };
+
 struct Kind {
     std::string group;  // "" is core
     std::string version;
@@ -56,6 +59,7 @@ struct Kind {
     std::vector<SelectableField> selectable;
     std::vector<Column> columns;
     ScalePaths scale;  // empty paths: no scale
+    NameForm name_form = NameForm::Subdomain;
     bool namespaced = true;
     bool generation = false;  // metadata.generation grows when anything but metadata and status changes
     std::string stored_kind, stored_group, stored_version;  // when it is another view of a stored kind (see convert.h)

@@ -19,13 +19,17 @@ bool is_word(char c) {
 
 Fault env_name_fault(std::string_view name) {
     if (!name.empty() && !is_digit(name.front()) && std::all_of(name.begin(), name.end(), is_word)) return std::nullopt;
-    return "must consist of letters, digits, '_', '-' or '.', and must not start with a digit (e.g. 'MY_ENV.NAME')";
+    return form_fault(
+        "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', and must "
+        "not start with a digit",
+        "[-._a-zA-Z][-._a-zA-Z0-9]*", {"my.env-name", "MY_ENV.NAME", "MyEnvName1"});
 }
 
 Fault config_key_fault(std::string_view key) {
     if (key.size() > 253) return "must be no more than 253 characters";
     if (key.empty() || !std::all_of(key.begin(), key.end(), is_word)) {
-        return "must consist of letters, digits, '-', '_' or '.' (e.g. 'key.name')";
+        return form_fault("a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
+                          "[-._a-zA-Z0-9]+", {"key.name", "KEY_NAME", "key-name"});
     }
     if (key == ".") return "must not be '.'";
     if (key == ".." || key.starts_with("..")) return "must not start with '..'";
