@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "control/pods.h"
 #include "control/reconciler.h"
 #include "control/simulated.h"
@@ -53,6 +55,26 @@ TEST_F(ControllersTest, ADeploymentGetsItsPods) {
     const auto sets = cluster.objects.list("apps/replicasets");
     ASSERT_EQ(sets.size(), 1u);
     EXPECT_EQ(sets[0]->meta.annotations.get("deployment.kubernetes.io/revision"), "1");
+}
+
+TEST_F(ControllersTest, APodWithANodeIsScheduledWhateverWasSaidBefore) {
+    cluster.put_text("pods", R"({"metadata":{"name":"made","namespace":"default"},"spec":{"nodeName":"node-0",
+      "containers":[{"name":"a","image":"b"}]},"status":{"phase":"Pending"}})");
+    cluster.put_text("pods", R"({"metadata":{"name":"late","namespace":"default"},"spec":{"nodeName":"node-0",
+      "containers":[{"name":"a","image":"b"}]},"status":{"phase":"Pending","conditions":[
+      {"type":"PodScheduled","status":"False","reason":"Unschedulable"}]}})");
+    ASSERT_TRUE(cluster.settle());
+    for (const auto* name : {"made", "late"}) {
+        const auto pod = cluster.objects.find("pods", "default", name);
+        const auto& conditions = base::find(pod->document(), {"status", "conditions"})->as_array();
+        EXPECT_EQ(std::count_if(conditions.begin(), conditions.end(),
+                                [](const Json& c) {
+                                    return base::find_string(c, {"type"}) == "PodScheduled" &&
+                                           base::find_string(c, {"status"}) == "True";
+                                }),
+                  1)
+            << name << base::to_text(conditions);
+    }
 }
 
 TEST_F(ControllersTest, ARollingUpdateReplacesEveryPodAndKeepsTheOldSet) {

@@ -51,8 +51,14 @@ std::string conditions(const model::Reader& pod, bool ready, std::string_view re
     std::string out;
     const auto status = pod["status"];
     status["conditions"].each([&](const model::Reader& condition) {
-        if (condition["type"].text() == "PodScheduled") out += simdjson::minify(*condition.view()) + ",";
+        const bool says_so = condition["type"].text() == "PodScheduled" && condition["status"].text() == "True";
+        if (says_so) out += simdjson::minify(*condition.view()) + ",";
     });
+    // One that was created on its node was never bound, and a refusal may come after a binding: a kubelet says it then.
+    if (out.empty()) {
+        out = fmt::format(
+            R"({{"type":"PodScheduled","status":"True","lastProbeTime":null,"lastTransitionTime":"{}"}},)", when);
+    }
     for (const std::string_view type : {"PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready"}) {
         const bool holds = ready || type == "Initialized";
         out += fmt::format(R"({{"type":"{}","status":"{}","lastProbeTime":null,"lastTransitionTime":"{}"{}}})", type,
