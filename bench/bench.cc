@@ -9,6 +9,8 @@
 #include "bench/workload.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/near_word.h"
+#include "cli/output.h"
 
 namespace berth::bench {
 namespace {
@@ -50,21 +52,27 @@ void print_table(const JsonObject& fields) {
         fmt::print("{:<16} {}\n", std::string_view(field.key()), base::to_text(field.value()));
 }
 
-int run_workload(const std::string& name, const BenchOptions& options, bool as_json) {
+int refuse(const cli::CommandLine& line, const std::string& unknown) {
+    std::vector<std::string> names;
+    for (const auto group : kGroups) {
+        for (const auto& workload : group()) names.emplace_back(workload.name);
+    }
+    const std::string meant = cli::near_word(unknown, names);
+    const auto hint = meant.empty() ? std::string() : fmt::format("did you mean {}? ", meant);
+    line.fail(fmt::format("unknown workload \"{}\"; {}'berth bench --list' names them", unknown, hint));
+    return cli::kWrongUsage;
+}
+
+int run_workload(const cli::CommandLine& line, const std::string& name, const BenchOptions& options,
+                 cli::Output output) {
     const Workload* workload = find_workload(name, options.mode);
-    if (!workload) {
-        fmt::print(stderr, "berth: unknown workload \"{}\"; 'berth bench --list' names them\n", name);
-        return cli::kWrongUsage;
-    }
+    if (!workload) return refuse(line, name);
     auto measured = workload->run(options);
-    if (!measured) {
-        fmt::print(stderr, "berth: {}: {}\n", name, measured.error().message);
-        return cli::kFailed;
-    }
+    if (!measured) return line.fail(fmt::format("{}: {}", name, measured.error().message));
     JsonObject fields{{"workload", workload->name}};
     for (auto& field : *measured) fields[field.key()] = std::move(field.value());
-    if (as_json) {
-        fmt::print("{}\n", base::to_text(fields));
+    if (cli::is_document(output)) {
+        cli::print_document(fields, output);
     } else {
         print_table(fields);
     }
@@ -77,7 +85,7 @@ int bench(std::vector<std::string> words) {
     cli::CommandLine line("Measures one workload in this process.", "berth bench");
     BenchOptions options;
     std::string name;
-    std::string output = "table";
+    cli::Output output = cli::Output::Table;
     bool list = false;
     line.option("workload", name, "which one");
     line.flag("--list", list, "name the workloads");
@@ -89,13 +97,16 @@ int bench(std::vector<std::string> words) {
     line.option("--variant", options.variant, "variant of the workload");
     line.option("--seed", options.seed, "seed of everything random");
     line.option("--data-dir", options.data_dir, "where durable workloads write");
-    line.option("-o,--output", output, "table or json").one_of({"table", "json"});
+    cli::output_option(line, output, {cli::Output::Table, cli::Output::Json, cli::Output::Yaml});
+    line.example("berth bench --list", "which there are");
+    line.example("berth bench SchedulingBasic --nodes 5000 --pods 10000", "the scheduler alone");
+    line.example("berth bench SchedulingBasic --mode embedded -o json", "through the whole control plane");
     if (const auto code = line.parse(std::move(words))) return *code;
     if (list) {
         print_names();
         return cli::kDone;
     }
-    return run_workload(name, options, output == "json");
+    return run_workload(line, name, options, output);
 }
 
 }  // namespace berth::bench

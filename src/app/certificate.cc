@@ -133,6 +133,11 @@ int certificate(std::vector<std::string> words) {
     issue.option("--kubeconfig", options.kubeconfig, "write a kubeconfig with it");
     revoke.option("serials", options.serials, "in hex, as `berth certificate list` or openssl print them");
     revoke.option("--user", options.user, "all of a user that were issued until now");
+    line.example("berth certificate list", "those of ./berth-data");
+    list.example("berth certificate list --data-dir /var/lib/berth", "whom they name, and until when");
+    issue.example("berth certificate issue --user eve --groups system:masters --days 30 --kubeconfig eve.kubeconfig",
+                  "an administrator for a month");
+    revoke.example("berth certificate revoke --user eve", "all that were issued to her until now");
     if (const auto code = line.parse(std::move(words))) return *code;
     if (list.given()) return finish("berth certificate list", list_certificates(options));
     if (issue.given()) return finish("berth certificate issue", issue_certificate(options));

@@ -7,6 +7,7 @@
 namespace berth::app {
 
 int certificate(std::vector<std::string> words);
+int completion(std::vector<std::string> words);
 int controllers(std::vector<std::string> words);
 int scheduler(std::vector<std::string> words);
 int store(std::vector<std::string> words);

@@ -100,6 +100,8 @@ int controllers(std::vector<std::string> words) {
     line.duration("--reservation-gc", gc, "how long final reservations are kept");
     WebhookFlags webhook;
     add_webhook_flags(line, webhook);
+    line.example("berth controllers --kubeconfig ~/.kube/config", "beside a `berth scheduler`");
+    line.example("berth controllers --kubeconfig F --leader-elect", "one of several");
     if (const auto code = line.parse(std::move(words))) return *code;
     const auto door = open_webhook(webhook, options);
     if (!door) {

@@ -8,8 +8,10 @@
 #include "app/commands.h"
 #include "bench/bench.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/explain.h"
 #include "cli/migrate.h"
+#include "cli/near_word.h"
 #include "cli/reserve.h"
 #include "cli/shares.h"
 #include "cli/whatif.h"
@@ -17,6 +19,7 @@
 namespace {
 
 using berth::cli::Command;
+using Words = std::vector<std::string>;
 namespace app = berth::app;
 
 // One line a subcommand, in the order of the help text.
@@ -34,6 +37,7 @@ constexpr std::array kCommands{
     Command{"store", "back up, restore or check a data directory", app::store},
     Command{"token", "list, create, revoke or rotate bearer tokens of a data directory", app::token},
     Command{"certificate", "list, issue or revoke client certificates of a data directory", app::certificate},
+    Command{"completion", "print what makes a shell complete these commands", app::completion},
     Command{"version", "print the version", app::version},
 };
 
@@ -41,7 +45,49 @@ void print_help(std::FILE* out) {
     fmt::print(
         out, "Berth holds capacity for work that has not arrived yet.\n\nUsage: berth COMMAND [FLAGS]\n\nCommands:\n");
     for (const auto& command : kCommands) fmt::print(out, "  {:<12} {}\n", command.name, command.summary);
-    fmt::print(out, "\n'berth COMMAND --help' says more about one of them.\n");
+    fmt::print(out, "\n'berth help COMMAND' says more about one of them.\n");
+}
+
+const Command* find(std::string_view name) {
+    for (const auto& command : kCommands) {
+        if (name == command.name) return &command;
+    }
+    return nullptr;
+}
+
+int refuse(const std::string& unknown) {
+    Words names;
+    for (const auto& command : kCommands) names.emplace_back(command.name);
+    const std::string meant = berth::cli::near_word(unknown, names);
+    const auto hint = meant.empty() ? std::string() : fmt::format("did you mean {}? ", meant);
+    fmt::print(stderr, "berth: unknown command \"{}\"; {}'berth help' lists them\n", unknown, hint);
+    return berth::cli::kWrongUsage;
+}
+
+// "help store check" is "store check --help".
+int help(Words words) {
+    if (words.empty()) {
+        print_help(stdout);
+        return berth::cli::kDone;
+    }
+    const Command* command = find(words.front());
+    if (command == nullptr) return refuse(words.front());
+    words.erase(words.begin());
+    words.emplace_back("--help");
+    return command->run(std::move(words));
+}
+
+int complete(Words words) {
+    if (words.size() > 1 && words.front() == "help") words.erase(words.begin());
+    if (words.size() > 1) {
+        const Command* command = find(words.front());
+        words.front() = berth::cli::kComplete;
+        return command == nullptr ? berth::cli::kDone : command->run(std::move(words));
+    }
+    const std::string_view last = words.empty() ? std::string_view() : words.front();
+    for (const auto& command : kCommands) berth::cli::offer(command.name, command.summary, last);
+    berth::cli::offer("help", "says more about a command", last);
+    return berth::cli::kDone;
 }
 
 // What nobody expected (no memory, a directory that cannot be read): a sentence and an exit code, never a signal.
@@ -59,14 +105,16 @@ int run(const Command& command, std::vector<std::string> words) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    const std::vector<std::string> words(argv + 1, argv + argc);
-    if (words.empty() || words[0] == "help" || words[0] == "--help" || words[0] == "-h") {
-        print_help(words.empty() ? stderr : stdout);
-        return words.empty() ? berth::cli::kWrongUsage : berth::cli::kDone;
+    Words words(argv + 1, argv + argc);
+    if (words.empty()) {
+        print_help(stderr);
+        return berth::cli::kWrongUsage;
     }
-    for (const auto& command : kCommands) {
-        if (words[0] == command.name) return run(command, {words.begin() + 1, words.end()});
-    }
-    fmt::print(stderr, "berth: unknown command \"{}\"; 'berth help' lists them\n", words[0]);
-    return berth::cli::kWrongUsage;
+    const std::string first = words.front();
+    words.erase(words.begin());
+    if (first == "help" || first == "--help" || first == "-h") return help(std::move(words));
+    if (first == "--version" || first == "-v") return app::version({});
+    if (first == berth::cli::kComplete) return complete(std::move(words));
+    const Command* command = find(first);
+    return command == nullptr ? refuse(first) : run(*command, std::move(words));
 }

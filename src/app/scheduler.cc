@@ -23,6 +23,11 @@ std::optional<int> parse(const std::vector<std::string>& words, SchedulerFlags& 
     line.option("--scheduler-name", flags.names, "spec.schedulerName to serve, may be repeated (default berth)")
         .separated_by(',');
     line.option("--config", flags.config, "a KubeSchedulerConfiguration; flags win over what it says");
+    line.example("berth scheduler --kubeconfig ~/.kube/config", "serves pods with schedulerName: berth");
+    line.example("berth scheduler --kubeconfig F --scheduler-name batch --leader-elect",
+                 "one of several, for pods of that name");
+    line.example("berth scheduler --kubeconfig F --config scheduler.yaml",
+                 "with the profiles of a KubeSchedulerConfiguration");
     return line.parse(words);
 }
 

@@ -19,11 +19,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kKeys = "pki";
 
-int say(const char* what, const std::string& where, const Result<store::Checked>& done) {
-    if (!done) {
-        fmt::print(stderr, "berth store: {}\n", done.error().message);
-        return cli::kFailed;
-    }
+int say(const cli::CommandLine& line, const char* what, const std::string& where, const Result<store::Checked>& done) {
+    if (!done) return line.fail(done.error());
     fmt::print("{} {}: {} objects in {} rows, revision {}, history from {}, format {}\n", what, where, done->objects,
                done->rows, done->revision, done->floor, done->format);
     return cli::kDone;
@@ -60,11 +57,11 @@ Status place_keys(const std::string& data_dir, const store::Companions& keys) {
     return store::rename_durably(unfinished.string(), place.string());
 }
 
-int back_up(const std::string& data_dir, const std::string& file, bool without_keys) {
+int back_up(const cli::CommandLine& line, const std::string& data_dir, const std::string& file, bool without_keys) {
     const auto keys = without_keys ? store::Companions() : read_keys(data_dir);
-    if (!keys) return say("", "", keys.error());
+    if (!keys) return line.fail(keys.error());
     const auto done = store::back_up(data_dir, file, *keys);
-    if (const int code = say("wrote", file, done); code != cli::kDone) return code;
+    if (const int code = say(line, "wrote", file, done); code != cli::kDone) return code;
     if (without_keys) {
         fmt::print(
             "it holds no keys: kubeconfigs and tokens of today will not do where it is restored into a new "
@@ -76,12 +73,13 @@ int back_up(const std::string& data_dir, const std::string& file, bool without_k
     return cli::kDone;
 }
 
-int restore_from(const std::string& file, const std::string& data_dir, store::RestoreOptions options) {
+int restore_from(const cli::CommandLine& line, const std::string& file, const std::string& data_dir,
+                 store::RestoreOptions options) {
     std::error_code error;
     const bool had_keys = fs::exists(fs::path(data_dir) / kKeys, error);
     options.place = [&](const store::Companions& keys) { return place_keys(data_dir, keys); };
     const auto done = store::restore(file, data_dir, options);
-    if (const int code = say("restored", data_dir, done); code != cli::kDone) return code;
+    if (const int code = say(line, "restored", data_dir, done); code != cli::kDone) return code;
     if (had_keys) {
         fmt::print("the keys and tokens in {}/{} stay as they are\n", data_dir, kKeys);
     } else if (done->companions > 0) {
@@ -115,12 +113,19 @@ int store(std::vector<std::string> words) {
     restore.flag("--force", options.force, "replace the store that is there, and keep it beside");
     repair.flag("--accept-loss", mend.accept_loss, "do it; without it, say what would be lost");
     check.option("file", file, "a backup; without it the store in --data-dir");
+    line.example("berth store check", "whether ./berth-data is sound");
+    line.example("berth store backup monday.backup", "also while `berth up` is running");
+    backup.example("berth store backup --data-dir /var/lib/berth monday.backup", "copy it while it is in use");
+    restore.example("berth store restore --force monday.backup", "go back; what was there is kept beside");
+    check.example("berth store check monday.backup", "whether a backup is sound");
+    repair.example("berth store repair", "say what would be lost");
+    repair.example("berth store repair --accept-loss", "go on with what is left");
     if (const auto code = line.parse(std::move(words))) return *code;
-    if (backup.given()) return back_up(data_dir, file, without_keys);
-    if (restore.given()) return restore_from(file, data_dir, options);
-    if (repair.given()) return say("repaired", data_dir, store::repair(data_dir, mend));
-    if (file.empty()) return say("sound:", data_dir, store::check_store(data_dir));
-    return say("sound:", file, store::check_file(file));
+    if (backup.given()) return back_up(line, data_dir, file, without_keys);
+    if (restore.given()) return restore_from(line, file, data_dir, options);
+    if (repair.given()) return say(line, "repaired", data_dir, store::repair(data_dir, mend));
+    if (file.empty()) return say(line, "sound:", data_dir, store::check_store(data_dir));
+    return say(line, "sound:", file, store::check_file(file));
 }
 
 }  // namespace berth::app

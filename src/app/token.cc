@@ -161,6 +161,13 @@ int token(std::vector<std::string> words) {
     revoke.option("--user", options.user, "all tokens of a user");
     rotate.option("id", options.id, "as `berth token list` names it");
     rotate.duration("--overlap", options.overlap, "how long the old one still counts");
+    line.example("berth token list", "who has a token of ./berth-data");
+    list.example("berth token list --data-dir /var/lib/berth", "who has a token, and until when");
+    create.example("berth token create --user ci --groups system:masters --duration 24h", "an administrator for a day");
+    create.example("berth token create --user system:node:n1 --groups system:nodes --kubeconfig n1.kubeconfig",
+                   "a node");
+    revoke.example("berth token revoke --user ci", "all of his");
+    rotate.example("berth token rotate --overlap 1h", "a new admin.token; the old one counts for another hour");
     if (const auto code = line.parse(std::move(words))) return *code;
     if (list.given()) return finish("berth token list", list_tokens(options));
     if (create.given()) return finish("berth token create", create_token(options));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -18,5 +19,8 @@ struct YamlLimits {
 // "<<" merges, and a key of the mapping itself wins. Duplicate keys, more than kMaxJsonDepth levels, NaN and infinity
 // are refused. The error names the line.
 Result<std::vector<Json>> parse_yaml(std::string_view text, const YamlLimits& limits = {});
+
+// A document as people write it; parse_yaml() gives it back.
+std::string yaml_text(const Json& value);
 
 }  // namespace berth::base

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/base64.h"
+#include "base/random.h"
 #include "base/table_rows.h"
 
 namespace berth::base {
@@ -85,6 +86,54 @@ TEST(Yaml, SizeAndDepthAreLimited) {
     std::string deep = "a0: &a0 [" + nested(60) + "]\n";
     deep += "a1: &a1 " + std::string(70, '[') + "*a0" + std::string(70, ']') + "\n";
     EXPECT_FALSE(parse_yaml(deep));
+}
+
+TEST(Yaml, IsWrittenAsKubectlWritesIt) {
+    const Json pod = *parse_json(R"({"kind":"Pod","metadata":{"name":"web","labels":{}},"spec":{"containers":[
+        {"name":"a","command":["sleep","1"]},{"name":"b"}],"priority":5,"nodeName":null,"paused":true}})");
+    EXPECT_EQ(yaml_text(pod),
+              "kind: Pod\nmetadata:\n  name: web\n  labels: {}\nspec:\n  containers:\n  - name: a\n    command:\n"
+              "    - sleep\n    - \"1\"\n  - name: b\n  priority: 5\n  nodeName: null\n  paused: true\n");
+    EXPECT_EQ(yaml_text(Json("no")), "\"no\"\n");
+    EXPECT_EQ(yaml_text(JsonObject{}), "{}\n");
+}
+
+Json random_value(Random& random, int depth) {
+    static const std::vector<std::string> kTexts{
+        "",  "a",  "yes", "No", "0x1f", "1e3",  "a: b", "- a",  "#",         "a #b", "null", "~", "é",  "\n", "a\tb",
+        "{", "*a", "&a",  "!",  "|",    "2026", "1:2",  "true", "a/b.c-d_e", " a ",  "\x01", "'", "\"", "@",  "="};
+    const auto text = [&] { return kTexts[random.below(kTexts.size())]; };
+    switch (random.below(depth > 0 ? 6 : 4)) {
+        case 0:
+            return Json(text());
+        case 1:
+            return Json(random.between(-1000, 1000));
+        case 2:
+            return random.chance(1, 2) ? Json(true) : Json(nullptr);
+        case 3:
+            return Json(0.5);
+        case 4: {
+            JsonArray out;
+            for (uint64_t n = random.below(4); n > 0; --n) out.push_back(random_value(random, depth - 1));
+            return out;
+        }
+        default: {
+            JsonObject out;
+            for (uint64_t n = random.below(4); n > 0; --n) out[text()] = random_value(random, depth - 1);
+            return out;
+        }
+    }
+}
+
+TEST(Yaml, WhatWasWrittenIsReadBack) {
+    for (uint64_t seed = 1; seed <= 3000; ++seed) {
+        Random random(seed);
+        const Json value(JsonObject{{"v", random_value(random, 4)}});
+        const auto again = parse_yaml(yaml_text(value));
+        ASSERT_TRUE(again) << "seed " << seed << ": " << again.error().message << "\n" << yaml_text(value);
+        ASSERT_EQ(again->size(), 1u) << "seed " << seed;
+        ASSERT_EQ(again->front(), value) << "seed " << seed << "\n" << yaml_text(value);
+    }
 }
 
 TEST(Base64, RoundTrip) {
