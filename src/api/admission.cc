@@ -38,6 +38,7 @@ constexpr std::array kSteps{
     &check_reservation,
     &check_consumer,
     &check_node,
+    &tell_effects,
 };
 
 }  // namespace

@@ -41,5 +41,7 @@ Status check_reservation(Admission& entry);
 Status check_consumer(Admission& entry);
 // What is to be kept for processes outside Kubernetes, when it changes.
 Status check_node(Admission& entry);
+// Warnings about what nobody acts on (model/kinds/effects.h); policy is refused if so asked.
+Status tell_effects(Admission& entry);
 
 }  // namespace berth::api

@@ -1,4 +1,5 @@
 #include "api/api_context.h"
+
 #include "api/service_ranges.h"
 #include "model/times.h"
 

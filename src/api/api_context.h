@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "api/identity.h"
 #include "base/clock.h"
@@ -31,6 +32,13 @@ private:
     base::Random random_;
 };
 
+// What is beside the server in this process, and how it takes what nobody acts on.
+struct Surroundings {
+    bool simulated = false;           // the controllers and nodes of `berth up`; else whoever connects
+    bool strict_policies = false;     // policy that would only be stored is refused
+    std::vector<std::string> absent;  // controllers that were left out
+};
+
 // What the handlers work with. Any thread.
 class ApiContext {
 public:
@@ -41,6 +49,7 @@ public:
     const base::Clock& clock;
     Ids ids;
     const std::unique_ptr<ServiceRanges> services;
+    Surroundings here = {};  // said before the first request
     std::function<std::optional<Identity>(std::string_view)> identify_token = [](std::string_view) {
         return std::optional<Identity>{};
     };

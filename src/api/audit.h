@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "api/call.h"
 #include "api/api_context.h"
+#include "api/call.h"
 
 namespace berth::api {
 

@@ -70,6 +70,7 @@ struct Call {
     std::string name;
     CallOptions options;
     Body body;
+    bool remote = false;                     // over HTTP: somebody may read a warning
     std::shared_ptr<AuditTrail> trail = {};  // of what it writes, if somebody wants to know
 
     store::Key key() const;             // of the object, in its stored kind

@@ -279,6 +279,7 @@ void Front::serve_resource(RequestContext visit, Route route) {
     call.options = std::move(*options);
     call.body.content_type = std::string(visit.request.header("content-type"));
     call.body.bytes = std::move(visit.request.body);
+    call.remote = true;
     if (!allowed(call.who, attributes_of(call), context_.store)) {
         visit.note(call);
         return visit.refuse(forbidden(refusal(call.who, attributes_of(call))), call.subject());
@@ -288,7 +289,7 @@ void Front::serve_resource(RequestContext visit, Route route) {
 
 void Front::serve_kind(RequestContext visit, Call call) {
     if (is_audited(visit.verb, 200)) visit.note(call);
-    if (auto has = check_verb(call); !has) return visit.refuse(has.error());
+    if (auto has = check_verb(context_, call); !has) return visit.refuse(has.error());
     auto form = negotiate(visit.request.header("accept"));
     if (!form) return visit.refuse(form.error());
     if (const auto* include = visit.request.param("includeObject")) {
@@ -330,7 +331,7 @@ void Front::serve_kind(RequestContext visit, Call call) {
 
 void Front::call(Call call, Done done) {
     if (is_audited(name_of(call.verb), 200)) done = audited(context_, call, std::move(done));
-    if (auto has = check_verb(call); !has) return done(has.error());
+    if (auto has = check_verb(context_, call); !has) return done(has.error());
     if (!allowed(call.who, attributes_of(call), context_.store))
         return done(forbidden(refusal(call.who, attributes_of(call))));
     perform(context_, std::make_shared<const Call>(std::move(call)), std::move(done));

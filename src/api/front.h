@@ -3,9 +3,9 @@
 #include <functional>
 #include <memory>
 
+#include "api/api_context.h"
 #include "api/authn.h"
 #include "api/call.h"
-#include "api/api_context.h"
 #include "api/documents.h"
 #include "api/http.h"
 #include "api/in_flight.h"

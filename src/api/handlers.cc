@@ -35,6 +35,19 @@ bool is_pod_part(const Call& call) {
            (call.subresource == "binding" || call.subresource == "eviction" || call.subresource == "log");
 }
 
+Error nothing_runs(const ApiContext& context) {
+    return {Reason::MethodNotAllowed, context.here.simulated ? "nodes are simulated: nothing runs here"
+                                                             : "this server does not connect to nodes"};
+}
+
+// exec, attach, cp (which is exec), port-forward, a proxy; and debug, which would wait for its container for ever.
+bool reaches_into_pod(const ApiContext& context, const Call& call) {
+    if (!call.kind->group.empty() || call.kind->plural != "pods") return false;
+    const std::string& part = call.subresource;
+    if (part == "exec" || part == "attach" || part == "portforward" || part == "proxy") return true;
+    return part == "ephemeralcontainers" && call.verb != Verb::Get && context.here.simulated;
+}
+
 }  // namespace
 
 Call make_call(const ApiContext& context, Identity who, Verb verb, const ResourceName& resource, std::string ns,
@@ -51,7 +64,7 @@ Call make_call(const ApiContext& context, Identity who, Verb verb, const Resourc
     return out;
 }
 
-Status check_verb(const Call& call) {
+Status check_verb(const ApiContext& context, const Call& call) {
     const auto verb = name_of(call.verb);
     if (call.subresource.empty()) {
         if (!call.kind->allows(verb)) return no_such_verb();
@@ -61,6 +74,7 @@ Status check_verb(const Call& call) {
         }
         return {};
     }
+    if (reaches_into_pod(context, call)) return nothing_runs(context);
     const model::Subresource* part = call.kind->subresource(call.subresource);
     if (part == nullptr) return base::not_found("the server could not find the requested resource");
     if (std::find(part->verbs.begin(), part->verbs.end(), verb) == part->verbs.end()) return no_such_verb();

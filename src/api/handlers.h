@@ -1,7 +1,7 @@
 #pragma once
 
-#include "api/call.h"
 #include "api/api_context.h"
+#include "api/call.h"
 #include "api/write.h"
 
 namespace berth::api {
@@ -22,6 +22,6 @@ Call make_call(const ApiContext& context, Identity who, Verb verb, const Resourc
                std::string name, Body body = {});
 
 // 404 or 405 when the kind or its subresource does not have the verb.
-Status check_verb(const Call& call);
+Status check_verb(const ApiContext& context, const Call& call);
 
 }  // namespace berth::api

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "api/call.h"
 #include "api/api_context.h"
+#include "api/call.h"
 #include "base/json.h"
 #include "model/kinds/validate_rules.h"
 

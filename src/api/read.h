@@ -1,8 +1,8 @@
 #pragma once
 
 #include "api/answer_source.h"
-#include "api/call.h"
 #include "api/api_context.h"
+#include "api/call.h"
 
 namespace berth::api {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "api/call.h"
 #include "api/api_context.h"
+#include "api/call.h"
 
 // The kinds that are questions: who am I, may I, whose token is this. Nothing is stored.
 namespace berth::api {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "api/call.h"
 #include "api/api_context.h"
+#include "api/call.h"
 
 // metrics.k8s.io, for kubectl top. Nothing runs on simulated nodes, so the usage shown is what running pods request.
 namespace berth::api {

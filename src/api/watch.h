@@ -5,8 +5,8 @@
 #include <memory>
 #include <mutex>
 
-#include "api/call.h"
 #include "api/api_context.h"
+#include "api/call.h"
 #include "api/filter.h"
 #include "api/http.h"
 #include "api/negotiate.h"

@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "api/call.h"
 #include "api/api_context.h"
+#include "api/call.h"
 #include "store/store.h"
 
 // The writing verbs below HTTP. Each calls done exactly once: when refused, or when the write is durable.

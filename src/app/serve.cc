@@ -26,6 +26,8 @@ void add_server_flags(cli::CommandLine& line, ServerOptions& options) {
     line.option("--audit-log-maxbackup", options.audit_backups, "how many full files are kept")
         .show_default()
         .within(0, 1000);
+    line.flag("--strict-policies", options.here.strict_policies,
+              "refuse RBAC, quota, LimitRange, webhooks and other policy that is stored and not enforced");
     line.logs();
 }
 
@@ -34,15 +36,14 @@ int serve(std::vector<std::string> words) {
                           "berth serve");
     ServerOptions options;
     add_server_flags(line, options);
+    line.example("berth serve --data-dir /var/lib/berth --listen 0.0.0.0:6443", "for nodes and schedulers of your own");
+    line.example("berth serve --in-memory --listen 127.0.0.1:0", "for a test; the line that it prints has the port");
     if (const auto code = line.parse(std::move(words))) return *code;
     raise_file_limit();
     block_stop_signals();
     Footprint made(options.data_dir);
     auto server = Server::start(options);
-    if (!server) {
-        fmt::print(stderr, "berth serve: {}\n", server.error().message);
-        return cli::kFailed;
-    }
+    if (!server) return line.fail(server.error());
     made.keep();
     fmt::print("berth: ready {} kubeconfig={}\n", (*server)->url(), (*server)->kubeconfig());
     std::fflush(stdout);

@@ -117,6 +117,7 @@ Status Server::open_door(const ServerOptions& options) {
     const api::Pki pki = TRY(api::open_pki(options.data_dir + "/pki", hosts));
     auto credentials = TRY(api::Credentials::open(options.data_dir + "/pki", base::system_clock()));
     context_ = std::make_unique<api::ApiContext>(*store_, base::system_clock(), base::seed_from_system());
+    context_->here = options.here;
     context_->identify_token = [credentials](std::string_view token) { return credentials->identify(token); };
     context_->still_welcome = [credentials](const api::Identity& who) { return credentials->still_accepts(who); };
     audit_ = TRY(open_audit_log(options));

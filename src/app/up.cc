@@ -26,6 +26,15 @@ void add_up_flags(cli::CommandLine& line, UpOptions& options) {
         .separated_by(',');
 }
 
+// "--controllers=-job"
+std::vector<std::string> left_out(const UpOptions& options) {
+    std::vector<std::string> out;
+    for (const auto& word : options.controllers) {
+        if (word.starts_with('-')) out.push_back(word.substr(1));
+    }
+    return out;
+}
+
 }  // namespace
 
 int up(std::vector<std::string> words) {
@@ -33,20 +42,22 @@ int up(std::vector<std::string> words) {
                           "berth up");
     UpOptions options;
     add_up_flags(line, options);
+    line.example("berth up", "three nodes; everything is kept in ./berth-data");
+    line.example("berth up --in-memory --nodes 100 --node-cpu 16 --node-memory 64Gi",
+                 "a larger cluster, forgotten afterwards");
+    line.example("berth up --import dump.yaml", "begin with what `kubectl get nodes,pods -A -o yaml` wrote elsewhere");
+    line.example("berth up --strict-policies", "refuse RBAC, quota and webhooks instead of storing them unenforced");
+    line.example("kubectl --kubeconfig berth-data/kubeconfig get nodes", "talk to it");
     if (const auto code = line.parse(std::move(words))) return *code;
+    options.server.here.simulated = true;
+    options.server.here.absent = left_out(options);
     raise_file_limit();
     block_stop_signals();
     Footprint made(options.server.data_dir);
     auto server = Server::start(options.server);
-    if (!server) {
-        fmt::print(stderr, "berth up: {}\n", server.error().message);
-        return cli::kFailed;
-    }
+    if (!server) return line.fail(server.error());
     auto components = start_components(**server, options);
-    if (!components) {
-        fmt::print(stderr, "berth up: {}\n", components.error().message);
-        return cli::kFailed;
-    }
+    if (!components) return line.fail(components.error());
     made.keep();
     fmt::print("berth: ready {} kubeconfig={}\n", (*server)->url(), (*server)->kubeconfig());
     std::fflush(stdout);

@@ -80,15 +80,12 @@ void Cluster::put(model::Node node) {
         const auto* before = ledger().node(row).meta.annotations.find(applied);
         if (before != nullptr) node.meta.annotations.set(applied, *before);
     }
-    const control::Writes writes = control::reconcile_node_reservation(node);
-    for (const auto& write : writes.annotations) {
-        if (write.value.empty()) {
-            node.meta.annotations.erase(write.key);
-        } else {
-            node.meta.annotations.set(write.key, write.value);
-        }
+    const model::NodeView view = model::view_of(node);
+    if (view.applied.empty()) {
+        node.meta.annotations.erase(applied);
+    } else {
+        node.meta.annotations.set(applied, view.applied);
     }
-    for (const auto& write : writes.conditions) node.complaint = write.message;
     scheduler_.put(std::make_shared<const model::Node>(std::move(node)), now_);
 }
 
@@ -245,18 +242,18 @@ void Cluster::prepare() {
 }
 
 bool Cluster::reconcile() {
-    const auto gc = options_.gc.value_or(base::Duration::max());
-    return store(control::reconcile_reservations({scheduler_.ledger(), wall_, now_, gc, false}, ages_));
+    const control::ReservationOptions options{options_.gc.value_or(base::Duration::max()), false};
+    auto changes = control::reconcile_reservations(options, scheduler_.ledger(), ages_, wall_, now_);
+    for (auto& change : changes) store(std::move(change));
+    return !changes.empty();
 }
 
-bool Cluster::store(control::Writes writes) {
-    for (auto& write : writes.statuses) {
-        model::Reservation next = *reservations_.find(write.target.name)->second.object;
-        static_cast<model::ReservationStatus&>(next) = std::move(write.status);
-        store(std::move(next));
-    }
-    for (const auto& target : writes.deletions) erase_reservation(target.name);
-    return !writes.statuses.empty() || !writes.deletions.empty();
+void Cluster::store(control::ReservationChange change) {
+    if (change.over) return erase_reservation(change.name);
+    if (!change.status) return;
+    model::Reservation next = *reservations_.find(change.name)->second.object;
+    static_cast<model::ReservationStatus&>(next) = std::move(*change.status);
+    store(std::move(next));
 }
 
 std::vector<Placement> Cluster::settle() {

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/json_fwd.h"
 #include "control/ages.h"
-#include "control/writes.h"
+#include "control/reservations.h"
 #include "ledger/intake.h"
 #include "run/placement.h"
 #include "sched/preempt.h"
@@ -121,7 +121,7 @@ private:
 
     void feed(const model::Pod& pod);
     void store(model::Reservation reservation);
-    bool store(control::Writes writes);
+    void store(control::ReservationChange change);
     StoredPod* stored(const std::string& ns, const std::string& name, const std::string& uid);
     void erase_pod(const std::string& key);
     void erase_reservation(const std::string& name);

@@ -18,7 +18,7 @@ NODES = "/api/v1/nodes"
 RESERVATIONS = "/apis/scheduling.koordinator.sh/v1alpha1/reservations"
 LINK = "scheduling.koordinator.sh/reservation-allocated"
 FINAL = ("Succeeded", "Failed")
-REFUSED = (403, 409, 422)
+REFUSED = (403, 405, 409, 422)
 STRATEGIC = "application/strategic-merge-patch+json"
 
 
