@@ -35,9 +35,9 @@ protected:
 TEST_F(AttemptTest, DroppedItGivesEverythingBack) {
     {
         Attempt attempt = begun();
+        place(attempt);
         attempt.nominate("n1");
         attempt.evict("victim");
-        place(attempt);
         ASSERT_EQ(used(), 3000);
         ASSERT_TRUE(nominated.contains("uid-p") && evictions.under_way("uid-p"));
         EXPECT_FALSE(sources.freed);
@@ -68,6 +68,20 @@ TEST_F(AttemptTest, OneThatLandedLeavesItsPlaceToThePod) {
     EXPECT_EQ(used(), 3000);
     EXPECT_FALSE(sources.freed);
     EXPECT_TRUE(sources.claims.empty());
+}
+
+TEST_F(AttemptTest, WhatWasPromisedStandsWhenAPlaceIsGivenBack) {
+    Attempt attempt = begun();
+    const auto promised = [&] { return nominated.promised(table.ask("p"), table.ledger, 0); };
+    attempt.nominate("n1", {}, std::make_shared<const ledger::Charges>());
+    place(attempt);
+    EXPECT_TRUE(nominated.empty()) << "it counts as placed";
+    attempt.give_back();
+    attempt.nominate("n1");
+    EXPECT_TRUE(promised());
+    attempt.end_nomination();
+    attempt.nominate("n1");
+    EXPECT_FALSE(promised());
 }
 
 TEST_F(AttemptTest, ItIsInOneStageAtATime) {

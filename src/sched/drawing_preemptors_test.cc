@@ -248,6 +248,29 @@ TEST_F(BesideTest, AnotherDoesNotTakeWhatItWillDrawFrom) {
     EXPECT_TRUE(said("bind p to n1"));
 }
 
+// Beside p, q draws nothing; so it waits until others have gone, though what p was promised would do for it now.
+TEST_F(BesideTest, OneThatWillDrawNothingDrawsNothingBefore) {
+    node("n1", 8000);
+    reserved_on("n1", reservation("once", 1000, {"p", "q"}));
+    bound("x", 3000, 1, "n1");
+    bound("y", 2000, 1, "n1");
+    bound("z", 2000, 5000, "n1");
+    pending("p", 4000, 1000);
+    pending("q", 1000, 100);
+    settle();
+    ASSERT_TRUE(said("delete x for p") && said("delete y for q"));
+    terminating("x");
+    terminating("y");
+    later_settle();
+    EXPECT_FALSE(said("bind q to n1"));
+    gone("x");
+    gone("y");
+    later_settle();
+    EXPECT_TRUE(said("bind p to n1"));
+    EXPECT_TRUE(said("bind q to n1"));
+    EXPECT_EQ(used("n1"), 7000);
+}
+
 // p has seen that urgent goes there, and fits beside it.
 TEST_F(BesideTest, OneThatWasNominatedBeforeItDoesNotYield) {
     node("n1", 8000);
