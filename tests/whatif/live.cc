@@ -9,12 +9,12 @@
 #include "api/identity.h"
 #include "app/local_link.h"
 #include "base/check.h"
+#include "control/reservations.h"
 #include "control/simulated.h"
 #include "ledger/intake.h"
 #include "link/connect.h"
 #include "run/cluster.h"
 #include "run/controllers_driver.h"
-#include "run/reservations_driver.h"
 #include "run/scheduler_driver.h"
 
 namespace berth::whatif {
@@ -114,13 +114,16 @@ Live::Live() : data_dir_(testing::TempDir() + fmt::format("berth-whatif-{}", ::g
     drivers_.push_back(std::make_unique<run::SchedulerDriver>(
         run::SchedulerDriver::Doors{app::local_link(*server_, api::scheduler_identity()), wake, metrics, clock},
         run::usual_profiles(), at_once));
-    drivers_.push_back(std::make_unique<run::ReservationsDriver>(
-        app::local_link(*server_, api::controller_identity("reservation")), wake, std::chrono::hours(24), metrics));
+    const auto doors = [&](const char* identity) {
+        return run::ControllersDriver::Doors{app::local_link(*server_, api::controller_identity(identity)), wake,
+                                             metrics, identity};
+    };
+    drivers_.push_back(std::make_unique<run::ControllersDriver>(
+        doors("reservation"), control::reservation_reconcilers(std::chrono::hours(24))));
     run::ControllersDriver::Reconcilers kubelets;
     kubelets.push_back(control::simulated_pods_reconciler());
     kubelets.push_back(control::simulated_nodes_reconciler());
-    drivers_.push_back(std::make_unique<run::ControllersDriver>(
-        app::local_link(*server_, api::controller_identity("berth")), wake, std::move(kubelets)));
+    drivers_.push_back(std::make_unique<run::ControllersDriver>(doors("berth"), std::move(kubelets)));
     settle();
 }
 
