@@ -64,6 +64,7 @@ BODIES = {
     "ValidatingAdmissionPolicyBinding": "spec: {policyName: a, validationActions: [Deny]}",
     "Reservation": "spec: {owners: [{labelSelector: {matchLabels: {app: r}}}], template: {spec: {%s}}}" % POD_SPEC,
 }
+BODIES["Consumer"] = BODIES["Allocation"] = "spec: {}"
 NAMES = {"CustomResourceDefinition": "widgets.example.com", "APIService": "v1.example.com"}
 
 # Fields that nothing acts on, and policy that people would trust, as they stand in manifests.
