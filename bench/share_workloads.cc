@@ -58,27 +58,61 @@ share::Problem random_problem(size_t count, bool tree, Random& random) {
     return problem;
 }
 
-Result<JsonObject> solve_cold(const BenchOptions& options) {
+JsonObject told(const BenchOptions& options, const Latencies& latencies, const Stopwatch& watch) {
+    JsonObject out = report(latencies, latencies.count(), watch);
+    out["consumers"] = consumers_of(options);
+    out["resources"] = kResources;
+    out["variant"] = options.variant == "tree" ? "tree" : "flat";
+    return out;
+}
+
+// Rules 1 to 4, every time from nothing; what the consumers are called and ask for is in place.
+Result<JsonObject> solve_all(const BenchOptions& options) {
     Random random(options.seed);
-    const bool tree = options.variant == "tree";
-    const auto problem = random_problem(consumers_of(options), tree, random);
+    auto problem = random_problem(consumers_of(options), options.variant == "tree", random);
+    const auto begun = system_clock().now();
+    share::Solver solver(std::move(problem));
+    const auto built = system_clock().now() - begun;
     Latencies latencies;
     const Stopwatch watch;
     while (watch.wall() < kMeasured || latencies.count() < 3) {
         const auto before = system_clock().now();
-        const auto shares = share::solve(problem);
+        solver.solve();
         latencies.add(system_clock().now() - before);
     }
-    JsonObject out = report(latencies, latencies.count(), watch);
-    out["consumers"] = consumers_of(options);
-    out["resources"] = kResources;
-    out["variant"] = tree ? "tree" : "flat";
+    JsonObject out = told(options, latencies, watch);
+    out["build_us"] = rounded(static_cast<double>(built.count()) / 1000);
     return out;
+}
+
+// One consumer asks for more or less, and is told what it deserves.
+Result<JsonObject> solve_change(const BenchOptions& options) {
+    Random random(options.seed);
+    const size_t count = consumers_of(options);
+    share::Solver solver(random_problem(count, options.variant == "tree", random));
+    Latencies latencies;
+    const Stopwatch watch;
+    while (watch.wall() < kMeasured || latencies.count() < 3) {
+        const size_t who = random.below(count);
+        share::Leaf leaf = solver.problem().consumers[who].leaves.front();
+        const int64_t more = random.between(1, 3);
+        leaf.pods.back().count += more;
+        leaf.pods.back().size.for_each(
+            [&](model::ResourceId id, int64_t amount) { leaf.demand.add(id, amount * more); });
+        const auto before = system_clock().now();
+        solver.change(who, 0, std::move(leaf));
+        solver.solve();
+        const auto share = solver.share(who);
+        latencies.add(system_clock().now() - before);
+    }
+    return told(options, latencies, watch);
 }
 
 constexpr std::array kWorkloads{
     Workload{"ShareSolve", "what --pods consumers (10,000) deserve of 16 resources, from nothing; --variant tree",
-             solve_cold},
+             solve_all},
+    Workload{"ShareChange", "one consumer of --pods (10,000) asks for more, and is told what it deserves",
+             solve_change},
 };
 
 }  // namespace

@@ -51,9 +51,6 @@ Status check_consumer(Admission& entry) {
                                       [&](const model::Node& node) { cluster.add(model::view_of(node).allocatable); }));
     for (const auto& record : TRY(entry.context.store.list({"namespaces"})).records)
         namespaces.push_back(record->key.name);
-    if (entry.before == nullptr)
-        entry.warnings.emplace_back(
-            "no arbitrator acts on Consumers here; 'berth shares' tells what follows from them");
     auto causes = model::consumer_faults(wanted, before ? &*before : nullptr, {others, quotas, namespaces, cluster});
     if (causes.empty()) return {};
     return invalid_entry(entry, std::move(causes));

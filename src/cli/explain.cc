@@ -11,6 +11,7 @@
 #include "cli/explanation.h"
 #include "cli/live.h"
 #include "cli/node_explanation.h"
+#include "cli/shares.h"
 
 namespace berth::cli {
 namespace {
@@ -18,6 +19,7 @@ namespace {
 const std::vector<std::string> kPodNames{"pod", "pods", "po"};
 const std::vector<std::string> kReservationNames{"reservation", "reservations"};
 const std::vector<std::string> kNodeNames{"node", "nodes", "no"};
+const std::vector<std::string> kConsumerNames{"consumer", "consumers"};
 
 struct Flags {
     std::string kind;
@@ -36,7 +38,24 @@ std::string printed(const Flags& flags, const T& said, Json (*document)(const T&
     return flags.output == "json" ? base::to_text(document(said)) + "\n" : text(said);
 }
 
+Result<std::string> explain_consumer(const Flags& flags) {
+    share::Settings settings;
+    settings.now = base::system_clock().wall();
+    SharesScene gathered(settings.now);
+    TRY(load_shares(flags.files, flags.server, gathered));
+    const share::Scene scene = gathered.take(false);
+    const share::Answer answer = share::answer(scene, settings);
+    if (flags.output == "json") {
+        const Json all = shares_document(scene, answer);
+        for (const auto& consumer : all.at("consumers").as_array()) {
+            if (base::find_string(consumer, {"name"}) == flags.name) return base::to_text(consumer) + "\n";
+        }
+    }
+    return consumer_text(scene, settings, answer, flags.name);
+}
+
 Result<std::string> answer(const Flags& flags) {
+    if (is_one_of(flags.kind, kConsumerNames)) return explain_consumer(flags);
     World world(base::system_clock().wall());
     std::string ns = flags.server.ns.empty() ? "default" : flags.server.ns;
     if (flags.files.empty()) {
@@ -48,7 +67,7 @@ Result<std::string> answer(const Flags& flags) {
         for (const auto& object : TRY(read_object_file(file))) TRY(world.put(object));
     }
     if (is_one_of(flags.kind, kNodeNames)) {
-        world.prepare();
+        world.cluster().prepare();
         return printed(flags, TRY(explain_node(world.ledger(), flags.name)), node_document, node_text);
     }
     const bool pod = is_one_of(flags.kind, kPodNames);
@@ -62,13 +81,13 @@ int explain(std::vector<std::string> words) {
     Flags flags;
     CommandLine line(
         "Says why a pod or reservation is where it is, or what keeps it from every node; of a node, who has what of "
-        "it.",
+        "it; of a consumer, what bounds it.",
         "berth explain");
     std::vector<std::string> kinds;
-    for (const auto& names : {kPodNames, kReservationNames, kNodeNames}) {
+    for (const auto& names : {kPodNames, kReservationNames, kNodeNames, kConsumerNames}) {
         kinds.insert(kinds.end(), names.begin(), names.end());
     }
-    line.option("kind", flags.kind, "pod, reservation or node").required().one_of(kinds);
+    line.option("kind", flags.kind, "pod, reservation, node or consumer").required().one_of(kinds);
     line.option("name", flags.name, "its name").required();
     add_server_flags(line, flags.server);
     line.option("-f,--filename", flags.files, "explain from files instead of a live server; - is standard input");

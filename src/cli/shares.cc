@@ -8,8 +8,6 @@
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/dump.h"
-#include "cli/live.h"
-#include "cli/shares_scene.h"
 #include "model/times.h"
 
 namespace berth::cli {
@@ -80,9 +78,11 @@ Result<share::Settings> settings_of(const Flags& flags) {
     return settings;
 }
 
-Status load(const Flags& flags, SharesScene& scene) {
-    if (flags.files.empty()) {
-        const auto connection = TRY(open_connection(flags.server));
+}  // namespace
+
+Status load_shares(const std::vector<std::string>& files, const ServerFlags& server, SharesScene& scene) {
+    if (files.empty()) {
+        const auto connection = TRY(open_connection(server));
         const auto put = [&](const Json& object) -> Status {
             TRY(scene.put(object));
             return {};
@@ -92,12 +92,10 @@ Status load(const Flags& flags, SharesScene& scene) {
         TRY(list_all(*connection.server, "/api/v1/resourcequotas", "ResourceQuota", put));
         TRY(list_all(*connection.server, fmt::format("/apis/{}/v1/consumers", model::kSharesGroup), "Consumer", put));
     }
-    TRY(load_files(flags.files, [&](const Json& object) { return scene.put(object); }));
+    TRY(load_files(files, [&](const Json& object) { return scene.put(object); }));
     for (const auto& warning : scene.warnings()) fmt::print(stderr, "berth: warning: {}\n", warning);
     return {};
 }
-
-}  // namespace
 
 int shares(std::vector<std::string> words) {
     Flags flags;
@@ -129,7 +127,7 @@ int shares(std::vector<std::string> words) {
         return kWrongUsage;
     }
     SharesScene gathered(settings->now);
-    if (const auto loaded = load(flags, gathered); !loaded) {
+    if (const auto loaded = load_shares(flags.files, flags.server, gathered); !loaded) {
         fmt::print(stderr, "berth: {}\n", loaded.error().message);
         return kFailed;
     }

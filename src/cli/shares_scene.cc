@@ -95,19 +95,35 @@ int64_t count_in(const Json& spec, std::string_view field, int64_t of, int64_t o
 
 }  // namespace
 
+// It harms nobody else.
+bool SharesScene::ignored(const Error& error) {
+    warnings_.push_back(error.message + "; it is ignored");
+    return true;
+}
+
+std::vector<std::string> SharesScene::warnings() const {
+    std::vector<std::string> all = world_.warnings();
+    all.insert(all.end(), warnings_.begin(), warnings_.end());
+    return all;
+}
+
 Result<bool> SharesScene::put(const Json& object) {
     const std::string_view kind = base::find_string(object, {"kind"});
     const std::string_view version = base::find_string(object, {"apiVersion"});
     const std::string_view group = version.substr(0, version.find('/') == version.npos ? 0 : version.find('/'));
     if (kind == "Consumer" && (version.empty() || group == model::kSharesGroup)) {
-        auto consumer = TRY(read_with<model::read_consumer>(object));
-        if (consumer.meta.name.empty()) return base::bad_request("Consumer: metadata.name is missing");
+        auto read = read_with<model::read_consumer>(object);
+        if (read && read->meta.name.empty()) read = base::bad_request("Consumer: metadata.name is missing");
+        if (!read) return ignored(read.error());
+        model::Consumer& consumer = *read;
         std::erase_if(consumers_, [&](const auto& other) { return other.meta.name == consumer.meta.name; });
         consumers_.push_back(std::move(consumer));
         return true;
     }
     if (kind == "ResourceQuota" && group.empty()) {
-        quotas_.push_back(TRY(read_with<model::read_resource_quota>(object)));
+        auto quota = read_with<model::read_resource_quota>(object);
+        if (!quota) return ignored(quota.error());
+        quotas_.push_back(std::move(*quota));
         return true;
     }
     if (kind == "Allocation" && group == model::kSharesGroup) return true;  // computed anew
@@ -124,6 +140,7 @@ Result<bool> SharesScene::put(const Json& object) {
     if (kind == "Pod") {
         if (!base::find_string(object, {"metadata", "creationTimestamp"}).empty()) dated_.insert(ns + "/" + name);
         limits_[ns + "/" + name] = limits_of(object);
+        arrivals_.emplace(ns + "/" + name, arrivals_.size());
     }
     return world_.put(object);
 }
@@ -141,7 +158,7 @@ bool SharesScene::names_limits() const {
 }
 
 share::Scene SharesScene::take(bool limits) {
-    world_.prepare();
+    world_.cluster().prepare();
     share::Scene scene;
     add_nodes(scene);
     add_budgets(scene);
@@ -184,7 +201,7 @@ share::ScenePod SharesScene::scene_pod(const model::Pod& pod, bool limits) const
         std::any_of(pod.gates.begin(), pod.gates.end(), [](const auto& gate) { return gate != model::kShareGate; });
     const auto* owner = pod.meta.controller();
     out.kept = (owner != nullptr && (owner->kind == "DaemonSet" || owner->kind == "Node")) ||
-               pod.meta.annotations.find(kMirror) != nullptr;
+               pod.meta.annotations.find(kMirror) != nullptr || pod.priority_class.starts_with("system-");
     if (const auto* said = pod.meta.annotations.find(model::kReclaimable)) out.kept = out.kept || *said == "false";
     if (const auto* cost = pod.meta.annotations.find(kDeletionCost)) out.deletion_cost = number_in(*cost);
     out.priority = pod.spec->priority;
@@ -195,7 +212,7 @@ share::ScenePod SharesScene::scene_pod(const model::Pod& pod, bool limits) const
 
 // Nodes that are open to the pod, or closed for reasons that evictions can change, and large enough.
 std::vector<uint32_t> SharesScene::may_stand(const model::Pod& pod, const share::Scene& scene) {
-    const auto decision = world_.decide(pod);
+    const auto decision = world_.cluster().decide(pod);
     const auto& strikes = decision.verdict.strikes;
     std::vector<uint32_t> nodes;
     if (strikes.refused() != nullptr) return nodes;
@@ -221,18 +238,29 @@ void SharesScene::add_pods(share::Scene& scene, bool limits) {
         }
         return added;
     };
-    for (const auto& [key, pod] : world_.pods()) {
-        if (!pod.node.empty() && !pod.terminal()) add(pod);
-    }
-    for (const auto* pod : world_.pending()) {
-        auto& waiting = add(*pod);
-        if (!waiting.gated) waiting.may_stand = may_stand(*pod, scene);
+    std::vector<const model::Pod*> waiting;
+    world_.cluster().each_pod([&](const model::Pod& pod) {
+        if (pod.terminal()) return;
+        if (!pod.node.empty()) {
+            add(pod);
+        } else if (!pod.meta.deleted) {
+            waiting.push_back(&pod);
+        }
+    });
+    const auto rank = [&](const model::Pod* pod) {
+        return std::tuple(-static_cast<int64_t>(pod->spec->priority), pod->meta.created,
+                          arrivals_.at(pod->meta.full_name()));
+    };
+    std::sort(waiting.begin(), waiting.end(), [&](const auto* a, const auto* b) { return rank(a) < rank(b); });
+    for (const auto* pod : waiting) {
+        auto& added = add(*pod);
+        if (!added.gated) added.may_stand = may_stand(*pod, scene);
     }
 }
 
 void SharesScene::add_holds(share::Scene& scene) {
     for (const auto& holding : world_.holdings()) {
-        const auto reservation = world_.reservation(holding.name);
+        const auto reservation = world_.cluster().reservation(holding.name);
         if (!reservation || !model::holds_room(*reservation)) continue;
         share::SceneHold hold;
         hold.ns = namespace_of(*reservation);
@@ -269,11 +297,11 @@ void SharesScene::add_budgets(share::Scene& scene) {
             continue;
         }
         int64_t expected = 0, healthy = 0;
-        for (const auto& [key, pod] : world_.pods()) {
-            if (pod.terminal() || !budget->covers(pod.meta.ns, pod.meta.labels)) continue;
+        world_.cluster().each_pod([&](const model::Pod& pod) {
+            if (pod.terminal() || !budget->covers(pod.meta.ns, pod.meta.labels)) return;
             ++expected;
             if (!pod.node.empty() && !pod.meta.deleted) ++healthy;
-        }
+        });
         const bool by_most = base::find(known.spec, {"maxUnavailable"}) != nullptr;
         const int64_t least = by_most ? expected - count_in(known.spec, "maxUnavailable", expected, 0)
                                       : count_in(known.spec, "minAvailable", expected, 1);

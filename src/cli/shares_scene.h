@@ -19,7 +19,8 @@ public:
     Result<bool> put(const Json& object);
     // `limits`: limits.* are counted although no Consumer names them.
     share::Scene take(bool limits);
-    const std::vector<std::string>& warnings() const { return world_.warnings(); }
+    // What of the objects is not taken as it is written, one sentence each.
+    std::vector<std::string> warnings() const;
 
 private:
     struct Budget {
@@ -35,10 +36,12 @@ private:
     share::ScenePod scene_pod(const model::Pod& pod, bool limits) const;
     std::vector<uint32_t> may_stand(const model::Pod& pod, const share::Scene& scene);
     bool names_limits() const;
+    bool ignored(const Error& error);
 
     base::Time now_;
     World world_;
     std::set<std::string> namespaces_;
+    std::map<std::string, size_t> arrivals_;          // of pods, by full name: in which order they came
     std::set<std::string> dated_;                     // pods with a creationTimestamp
     std::set<std::string> lost_;                      // nodes that are not ready for too long
     std::map<std::string, model::Resources> limits_;  // of pods, by full name
@@ -46,6 +49,7 @@ private:
     std::map<std::string, uint32_t> index_;           // of nodes, by name
     std::vector<model::Consumer> consumers_;
     std::vector<model::ResourceQuota> quotas_;
+    std::vector<std::string> warnings_;
 };
 
 }  // namespace berth::cli

@@ -32,10 +32,10 @@ std::string pods(std::string_view ns, int count, const PodText& text, int from =
     for (int i = from; i < from + count; ++i) {
         out += fmt::format(
             "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: p-{}, namespace: {}, creationTimestamp: "
-            "\"2026-01-01T00:00:{:02}Z\"{}}}\nspec: {{{}{}containers: [{{name: c, image: i, resources: {{requests: "
+            "\"2026-01-01T00:{:02}:{:02}Z\"{}}}\nspec: {{{}{}containers: [{{name: c, image: i, resources: {{requests: "
             "{{{}}}}}}}]}}\n",
-            i, ns, i, text.meta, text.node.empty() ? "" : fmt::format("nodeName: {}, ", text.node), text.spec,
-            text.requests);
+            i, ns, i / 60, i % 60, text.meta, text.node.empty() ? "" : fmt::format("nodeName: {}, ", text.node),
+            text.spec, text.requests);
     }
     return out;
 }
@@ -46,10 +46,11 @@ std::string consumer(std::string_view name, std::string_view spec) {
         name, spec);
 }
 
-Json document_of(const std::string& text, bool spread = false) {
+Json document_of(const std::string& text, share::Policy policy = share::Policy::Surplus) {
     share::Settings settings;
+    settings.policy = policy;
     settings.now = *model::parse_time("2026-01-02T00:00:00Z");
-    settings.spread = spread;
+    settings.spread = false;
     SharesScene gathered(settings.now);
     const auto objects = read_objects(text);
     EXPECT_TRUE(objects.ok());
@@ -108,6 +109,71 @@ TEST(Shares, Case1IsTheExampleOfTheContract) {
     EXPECT_EQ(base::to_text(answer.at("loans").as_array().front()),
               R"({"from":"","to":"a","resource":"cpu","amount":"3"})");
     EXPECT_EQ(admitted(answer), 5);
+}
+
+std::string cpus(const Json& document) {
+    std::string out;
+    for (const auto& one : document.at("consumers").as_array()) {
+        const auto cpu = base::find_string(one, {"deserved", "cpu"});
+        out +=
+            fmt::format("{}{}={}", out.empty() ? "" : " ", base::find_string(one, {"name"}), cpu.empty() ? "0" : cpu);
+    }
+    return out;
+}
+
+TEST(Shares, Cases2And4And5ByFiles) {
+    const auto two = document_of(node("n1", "30", "30Gi") + pods("a", 40, {.requests = "cpu: \"1\", memory: 3Gi"}) +
+                                 pods("b", 40, {.requests = "cpu: \"1\", memory: 1Gi"}));
+    EXPECT_EQ(deserved(two, "a"), R"({"cpu":"5","memory":"15Gi"})");
+    EXPECT_EQ(deserved(two, "b"), R"({"cpu":"15","memory":"15Gi"})");
+    const auto four = document_of(node("n1", "9", "18Gi") + consumer("a", "weight: 2") +
+                                  pods("a", 50, {.requests = "cpu: \"1\", memory: 4Gi"}) +
+                                  pods("b", 50, {.requests = "cpu: \"3\", memory: 1Gi"}));
+    EXPECT_NEAR(consumer_in(four, "a").at("fair").at("cpu").as_double(), 54.0 / 13, 1e-6);
+    EXPECT_NEAR(consumer_in(four, "b").at("fair").at("cpu").as_double(), 54.0 / 13, 1e-6);
+    const auto five = document_of(node("n1", "10", "10Gi") + pods("a", 20, {}) + pods("b", 20, {}) +
+                                  pods("c", 20, {.requests = "memory: 1Gi"}));
+    EXPECT_EQ(cpus(five), "a=5 b=5 c=0");
+    EXPECT_EQ(deserved(five, "c"), R"({"memory":"10Gi"})");
+}
+
+TEST(Shares, Case6AreasByPercentages) {
+    const std::string areas = node("n1", "100") + consumer("app", "reserved: {cpu: 40%}") +
+                              consumer("bigdata", "reserved: {cpu: 60%}") + consumer("spark", "parent: bigdata") +
+                              consumer("hadoop", "parent: bigdata");
+    EXPECT_EQ(cpus(document_of(areas + pods("app", 110, {}) + pods("spark", 110, {}) + pods("hadoop", 110, {}))),
+              "app=40 bigdata=60 hadoop=30 spark=30");
+    EXPECT_EQ(cpus(document_of(areas + pods("app", 10, {}) + pods("spark", 110, {}) + pods("hadoop", 110, {}))),
+              "app=10 bigdata=90 hadoop=45 spark=45");
+    EXPECT_EQ(cpus(document_of(areas + pods("app", 110, {}) + pods("spark", 110, {}) + pods("hadoop", 5, {}))),
+              "app=40 bigdata=60 hadoop=5 spark=55");
+}
+
+TEST(Shares, Cases7To9And11ByFiles) {
+    const std::string seven = node("n1", "100") + consumer("a", "reserved: {cpu: \"60\"}") +
+                              consumer("b", "reserved: {cpu: \"20\"}") + pods("a", 110, {}) + pods("b", 110, {});
+    EXPECT_EQ(cpus(document_of(seven)), "a=70 b=30");
+    EXPECT_EQ(cpus(document_of(seven, share::Policy::Floor)), "a=60 b=40");
+    const auto eight = document_of(node("n1", "100") + consumer("a", "reserved: {cpu: \"30\"}") +
+                                   consumer("b", "reserved: {cpu: \"90\"}") + pods("a", 110, {}) + pods("b", 110, {}));
+    EXPECT_EQ(cpus(eight), "a=25 b=75");
+    EXPECT_TRUE(has_condition(eight, "a", "ReservationScaled"));
+    EXPECT_EQ(cpus(document_of(node("n1", "100") + consumer("a", "weight: 40, reserved: {cpu: \"10\"}") +
+                               consumer("b", "weight: 60, reserved: {cpu: \"15\"}") +
+                               consumer("c", "weight: 50, reserved: {cpu: \"20\"}") +
+                               consumer("d", "weight: 80, reserved: {cpu: \"15\"}") + pods("a", 5, {}) +
+                               pods("b", 20, {}) + pods("c", 40, {}) + pods("d", 70, {}))),
+              "a=5 b=20 c=35 d=40");
+    const auto eleven =
+        document_of(node("n1", "10") + pods("kube-system", 3, {}) + pods("a", 20, {}) + pods("b", 20, {}));
+    EXPECT_EQ(cpus(eleven), "a=4 b=3 kube-system=3");
+    EXPECT_EQ(base::to_text(consumer_in(eleven, "a").at("fair")), R"({"cpu":3.5})");
+}
+
+TEST(Shares, ABrokenConsumerHarmsNobodyElse) {
+    const auto answer =
+        document_of(node("n1", "4") + consumer("a", "reserved: {cpu: much}") + pods("a", 9, {}) + pods("b", 9, {}));
+    EXPECT_EQ(cpus(answer), "a=2 b=2");
 }
 
 // T1 to T3 of the proposal.

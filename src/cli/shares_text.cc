@@ -110,6 +110,12 @@ std::string bar(const Account& account, const model::Resources& capacity) {
     return "[" + out + "]";
 }
 
+std::string loan_text(const share::Loan& loan) {
+    return fmt::format("{} borrows {} {} {}\n", loan.to, model::quota_text(loan.resource, loan.amount),
+                       model::resource_name(loan.resource),
+                       loan.from.empty() ? "that nobody is guaranteed" : "from " + loan.from);
+}
+
 class Drawing {
 public:
     Drawing(const share::Answer& answer, TextTable& table) : answer_(answer), table_(table) {}
@@ -168,6 +174,37 @@ Json shares_document(const share::Scene& scene, const share::Answer& answer) {
                       {"victims", victims}};
 }
 
+Result<std::string> consumer_text(const share::Scene& scene, const share::Settings& settings,
+                                  const share::Answer& answer, std::string_view name) {
+    const Account* account = share::account_named(answer.accounts, name);
+    if (account == nullptr) return base::not_found(fmt::format("there is no consumer or namespace \"{}\"", name));
+    std::string out = fmt::format("{} deserves {} and uses {}; it asks for {} and is bound by {}.\n", name,
+                                  line_of(account->share.deserved), line_of(account->used), line_of(account->demand),
+                                  account->share.bound_by);
+    out += fmt::format("It is guaranteed {} and may have {} at most, at weight {}{}.\n", line_of(account->reserved),
+                       account->hard.empty() ? "without end" : line_of(account->hard), account->weight,
+                       account->parent.empty() ? "" : fmt::format(" in {}", account->parent));
+    for (const auto& loan : answer.loans) {
+        if (loan.to == name || loan.from == name) out += loan_text(loan);
+    }
+    for (const auto& condition : account->conditions)
+        out += fmt::format("{}: {}.\n", condition.type, condition.message);
+    const share::ScenePod* next = nullptr;
+    for (const auto& victim : answer.victims) {
+        const auto& pod = scene.pods[victim.pod];
+        if (pod.ns == name)
+            out += fmt::format("{} would go for {}.\n", pod.full_name(), scene.pods[victim.claim].full_name());
+    }
+    for (const uint32_t i : account->placed) {
+        const auto& pod = scene.pods[i];
+        if (pod.kept || pod.terminating) continue;
+        if (next == nullptr || share::goes_before(pod, *next, settings)) next = &pod;
+    }
+    if (next != nullptr)
+        out += fmt::format("If one of its pods had to go, {} would be the first.\n", next->full_name());
+    return out;
+}
+
 std::string shares_text(const share::Scene& scene, const share::Answer& answer) {
     std::string out = fmt::format("CAPACITY   {}\n\n", line_of(answer.capacity));
     TextTable table({"CONSUMER", "WEIGHT", "SHARE", "RESERVED", "DESERVED", "USED", "BOUND BY", "NOTES"});
@@ -175,9 +212,7 @@ std::string shares_text(const share::Scene& scene, const share::Answer& answer) 
     out += table.text();
     if (!answer.loans.empty()) out += "\n";
     for (const auto& loan : answer.loans) {
-        out += fmt::format("{} borrows {} {} {}\n", loan.to, model::quota_text(loan.resource, loan.amount),
-                           model::resource_name(loan.resource),
-                           loan.from.empty() ? "that nobody is guaranteed" : "from " + loan.from);
+        out += loan_text(loan);
     }
     size_t admitted = 0;
     for (const auto& admission : answer.admissions) admitted += admission.admitted ? 1 : 0;

@@ -288,6 +288,7 @@ std::vector<Account> accounts_of(const Scene& scene, const Settings& settings, c
         Account& account = accounts.emplace_back();
         account.name = name;
         account.infinite = settings.infinite.contains(name);
+        account.owns_pods = namespaces.contains(name) && !parents.contains(name);
         const auto* consumer = portions.find(name);
         if (consumer != nullptr) {
             account.parent = consumer->parent;
@@ -326,7 +327,7 @@ Problem problem_of(const Scene& scene, const Settings& settings, const Resources
         if (const auto* consumer = portions.find(account.name)) {
             out.lending_limit = consumer->lending_limit;
             out.borrowing_limit = consumer->borrowing_limit;
-            request = consumer->request;
+            if (account.owns_pods) request = consumer->request;
         }
         out.leaves = leaves_of(scene, settings, account, request);
         problem.consumers.push_back(std::move(out));

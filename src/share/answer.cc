@@ -34,6 +34,7 @@ void add_up_areas(std::vector<Account>& accounts) {
 
 void judge(Account& account) {
     account.used.for_each([&](ResourceId id, int64_t amount) {
+        if (model::is_storage(model::resource_name(id))) return;  // never taken back
         if (!account.infinite && amount > account.share.deserved.get(id)) account.overused = true;
     });
     if (account.share.scaled)

@@ -21,6 +21,8 @@ struct Account {
     int64_t weight = 1;
     bool infinite = false;
     bool reclaimable = true;
+    bool owns_pods = true;  // it is a namespace; else an area, or nothing yet: it
+                            // asks for nothing itself
     Resources reserved;
     Resources hard;  // a missing key is infinite
     Resources used;

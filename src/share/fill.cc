@@ -13,6 +13,7 @@ class Filling {
 public:
     explicit Filling(Tree& tree) : tree_(tree), rooms_(tree.inners.size()) {
         for (auto& rooms : rooms_) rooms.assign(tree.columns.size(), 0);
+        open_.resize(tree.columns.size());
     }
 
     void run() {
@@ -22,7 +23,10 @@ public:
         }
         if (!tree_.problem.spread) return;
         const Inner& root = tree_.inners[0];
-        for (uint32_t r = 0; r < root.cap.size(); ++r) fill(kRoot, r, root.cap[r] - root.x[r]);
+        for (uint32_t r = 0; r < root.cap.size(); ++r) {
+            const double left = root.cap[r] - root.x[r];
+            if (rooms_[0][r] > kNothing * root.u[r]) fill_root(r, left);
+        }
     }
 
 private:
@@ -30,9 +34,11 @@ private:
     void add_leaf(NodeId id) {
         const Node& node = tree_.nodes[id];
         const Node& parent = tree_.nodes[node.parent];
-        for (const Key& key : tree_.keys_of(node)) {
+        for (Key& key : tree_.keys_of(node)) {
             tree_.inner_of(parent).x[key.column] += key.x;
-            if (node.weight > 0) rooms_[parent.inner][key.column] += std::max(0.0, key.u - key.x);
+            if (node.weight <= 0 || key.x >= key.u) continue;
+            rooms_[parent.inner][key.column] += key.u - key.x;
+            if (node.parent == kRoot) open_[key.column].push_back({&key, node.weight});
         }
     }
     void add_inner(NodeId id) {
@@ -66,6 +72,26 @@ private:
         return nullptr;
     }
 
+    // As fill(), of the root: there may be very many below it, and few who want more of one column.
+    void fill_root(uint32_t column, double amount) {
+        if (amount <= kNothing * tree_.inners[0].u[column]) return;
+        const Node& root = tree_.nodes[kRoot];
+        std::vector<NodeId> areas;
+        vessels_.clear();
+        for (const Open& open : open_[column]) vessels_.push_back({open.weight, open.key->u - open.key->x});
+        for (NodeId c = root.children_begin; c < root.children_end; ++c) {
+            if (tree_.nodes[c].inner == kNoIndex || tree_.nodes[c].weight <= 0 || room_of(c, column) <= 0) continue;
+            areas.push_back(c);
+            vessels_.push_back({tree_.nodes[c].weight, room_of(c, column)});
+        }
+        const double level = water_level(vessels_, amount);
+        for (const Open& open : open_[column]) {
+            const double room = open.key->u - open.key->x;
+            open.key->x = open.weight * level >= room ? open.key->u : open.key->x + open.weight * level;
+        }
+        for (const NodeId c : areas) fill(c, column, std::min(room_of(c, column), tree_.nodes[c].weight * level));
+    }
+
     void fill(NodeId id, uint32_t column, double amount) {
         const Node& node = tree_.nodes[id];
         if (amount <= kNothing * tree_.inner_of(node).u[column]) return;
@@ -90,7 +116,13 @@ private:
         }
     }
 
+    struct Open {
+        Key* key;
+        double weight;
+    };
+
     Tree& tree_;
+    std::vector<std::vector<Open>> open_;     // the root's leaves that want more, by column
     std::vector<std::vector<double>> rooms_;  // by inner node and column
     std::vector<Vessel> vessels_;
 };

@@ -16,6 +16,7 @@ constexpr double kSlack = 1e-12;  // of guarantees that are shrunk: rounding mus
 // What the infinite ones leave.
 void take_infinite(Tree& tree) {
     auto& left = tree.left;
+    left.clear();
     for (const ResourceId id : tree.columns) left.push_back(tree.problem.capacity.get(id, INT64_MAX));
     for (const auto& consumer : tree.problem.consumers) {
         if (!consumer.infinite) continue;
@@ -49,6 +50,8 @@ Limit limit_of(const Consumer& consumer, ResourceId id) {
 
 // How much of its direction a leaf may go, when all leaves of its consumer together ask for `asked`.
 void clip(Tree& tree, Node& node, const Consumer& consumer, const std::vector<double>* asked) {
+    node.most = 1;
+    node.cut = nullptr;
     double within_hard = 1;
     for (Key& key : tree.keys_of(node)) {
         const double demand = asked != nullptr ? (*asked)[key.column] : static_cast<double>(key.demand);
@@ -73,6 +76,7 @@ void clip(Tree& tree, Node& node, const Consumer& consumer, const std::vector<do
 void clip_demands(Tree& tree) {
     std::vector<double> asked;
     for (Node& node : tree.nodes) {
+        node.scaled = false;
         if (node.consumer == kNoIndex) continue;
         const Consumer& consumer = tree.problem.consumers[node.consumer];
         if (node.inner == kNoIndex) {
@@ -233,6 +237,10 @@ void weigh_leaves(Tree& tree) {
 }  // namespace
 
 void guarantee(Tree& tree) {
+    for (Inner& inner : tree.inners) {
+        for (auto* values : {&inner.u, &inner.fixed, &inner.reserved}) std::fill(values->begin(), values->end(), 0);
+        std::fill(inner.cap.begin(), inner.cap.end(), kInfinity);
+    }
     take_infinite(tree);
     clip_demands(tree);
     sum_up(tree);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,6 +59,29 @@ struct Share {
     bool scaled = false;        // its guarantee does not fit and was shrunk
 
     double fair_of(ResourceId id) const;
+};
+
+// A problem that is solved again and again while demands change.
+class Solver {
+public:
+    explicit Solver(Problem problem);
+    ~Solver();
+    Solver(const Solver&) = delete;
+    Solver& operator=(const Solver&) = delete;
+
+    const Problem& problem() const { return problem_; }
+    // Another demand of one leaf. Cheap while the set of resources is the same.
+    void change(size_t consumer, size_t leaf, Leaf wish);
+    // Rules 1 to 4.
+    void solve();
+    // Of the last solve(), by the consumer's place in the problem.
+    Share share(size_t consumer) const;
+
+private:
+    struct State;
+    void build();
+    Problem problem_;
+    std::unique_ptr<State> state_;
 };
 
 // Aligned with the consumers. The same for every order in which they are given.

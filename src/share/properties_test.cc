@@ -328,5 +328,31 @@ TEST(ShareProperties, WhatIsPublishedAddsUp) {
     }
 }
 
+TEST(ShareProperties, AfterAChangeItIsAsIfSolvedAnew) {
+    for (uint64_t seed = first_seed(); seed < first_seed() + static_cast<uint64_t>(rounds()) / 4 + 1; ++seed) {
+        SCOPED_TRACE(testing::Message() << "SEED=" << seed);
+        Random random(seed);
+        Solver solver(random_problem(random, {.limits = random.chance(1, 2)}));
+        solver.solve();
+        const size_t who = random.below(solver.problem().consumers.size());
+        const auto& leaves = solver.problem().consumers[who].leaves;
+        if (leaves.empty()) continue;
+        const size_t which = random.below(leaves.size());
+        Leaf wish = leaves[which];
+        if (wish.pods.empty()) continue;
+        const int64_t more = random.between(1, 9);
+        wish.pods.back().count += more;
+        wish.pods.back().size.for_each([&](ResourceId id, int64_t amount) { wish.demand.add(id, amount * more); });
+        solver.change(who, which, wish);
+        solver.solve();
+        const auto anew = solve(solver.problem());
+        for (size_t i = 0; i < anew.size(); ++i) {
+            EXPECT_EQ(solver.share(i).deserved, anew[i].deserved) << solver.problem().consumers[i].name;
+            EXPECT_EQ(solver.share(i).fair, anew[i].fair) << solver.problem().consumers[i].name;
+        }
+        if (HasFailure()) return;
+    }
+}
+
 }  // namespace
 }  // namespace berth::share

@@ -122,23 +122,74 @@ double Share::fair_of(ResourceId id) const {
     return 0;
 }
 
-std::vector<Share> solve(const Problem& problem) {
-    Tree tree(problem);
+struct Solver::State {
+    explicit State(const Problem& problem) : tree(problem) {}
+    Tree tree;
+    Whole whole;
+    std::vector<Share> infinite;  // by consumer; empty ones for all others, none where nobody is infinite
+};
+
+Solver::Solver(Problem problem) : problem_(std::move(problem)) {
+    build();
+}
+
+Solver::~Solver() = default;
+
+void Solver::build() {
+    state_ = std::make_unique<State>(problem_);
+}
+
+void Solver::change(size_t consumer, size_t leaf, Leaf wish) {
+    auto& leaves = problem_.consumers[consumer].leaves;
+    bool same = leaf < leaves.size() && leaves[leaf].demand.size() == wish.demand.size();
+    wish.demand.for_each(
+        [&](ResourceId id, int64_t amount) { same = same && amount > 0 && leaves[leaf].demand.get(id) > 0; });
+    if (leaf >= leaves.size()) leaves.resize(leaf + 1);
+    leaves[leaf] = std::move(wish);
+    const NodeId top = state_->tree.node_of[consumer];
+    if (!same) return build();
+    if (top == kNoIndex) return;
+    Tree& tree = state_->tree;
+    const auto update = [&](const Node& node) {
+        if (node.leaf != leaf || node.consumer != consumer) return;
+        for (Key& key : tree.keys_of(node)) key.demand = leaves[leaf].demand.get(tree.columns[key.column]);
+    };
+    update(tree.nodes[top]);
+    for (NodeId c = tree.nodes[top].children_begin; c < tree.nodes[top].children_end; ++c) update(tree.nodes[c]);
+}
+
+void Solver::solve() {
+    Tree& tree = state_->tree;
     guarantee(tree);
     raise_levels(tree);
     fill_rest(tree);
     add_shares(tree);
-    std::vector<Share> shares(problem.consumers.size());
-    serve_infinite(problem, shares);
-    round_to_pods(tree, shares);
-    Bounds bounds(tree);
-    for (size_t i = 0; i < shares.size(); ++i) {
-        if (tree.node_of[i] == kNoIndex) continue;
-        const Node& node = tree.nodes[tree.node_of[i]];
-        add_fair(tree, node, shares[i]);
-        shares[i].bound_by = bounds.of(tree.node_of[i]);
-        shares[i].scaled = node.scaled;
+    state_->whole = round_to_pods(tree);
+    state_->infinite.clear();
+    for (const NodeId node : tree.node_of) {
+        if (node != kNoIndex || !state_->infinite.empty()) continue;
+        state_->infinite.resize(problem_.consumers.size());
+        serve_infinite(problem_, state_->infinite);
     }
+}
+
+Share Solver::share(size_t consumer) const {
+    const Tree& tree = state_->tree;
+    const NodeId id = tree.node_of[consumer];
+    if (id == kNoIndex) return state_->infinite[consumer];
+    Share share;
+    tell_whole(tree, state_->whole, id, share);
+    add_fair(tree, tree.nodes[id], share);
+    share.bound_by = Bounds(tree).of(id);
+    share.scaled = tree.nodes[id].scaled;
+    return share;
+}
+
+std::vector<Share> solve(const Problem& problem) {
+    Solver solver(problem);
+    solver.solve();
+    std::vector<Share> shares;
+    for (size_t i = 0; i < problem.consumers.size(); ++i) shares.push_back(solver.share(i));
     return shares;
 }
 

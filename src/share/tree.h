@@ -52,6 +52,8 @@ struct Node {
 
 struct Tree {
     explicit Tree(const Problem& problem);
+    Tree(const Tree&) = delete;
+    Tree& operator=(const Tree&) = delete;
 
     std::span<Key> keys_of(const Node& node) {
         return {keys.data() + node.keys_begin, node.keys_end - node.keys_begin};
@@ -84,7 +86,20 @@ void guarantee(Tree& tree);
 void raise_levels(Tree& tree);
 // Rule 3, and guarantees of areas that their directions leave unused: filled by weight, each resource alone.
 void fill_rest(Tree& tree);
+// What rule 4 gave, in exact amounts.
+struct Whole {
+    struct Sums {
+        std::vector<int64_t> sum;    // of what its children deserve
+        std::vector<int64_t> least;  // its guarantee
+        std::vector<int64_t> most;   // its limit
+    };
+    std::vector<int64_t> taken;  // by key
+    std::vector<int64_t> pods;   // by leaf
+    std::vector<Sums> sums;      // by inner node
+};
 // Rule 4: whole pods.
-void round_to_pods(const Tree& tree, std::vector<Share>& shares);
+Whole round_to_pods(const Tree& tree);
+// What a consumer's node deserves of it.
+void tell_whole(const Tree& tree, const Whole& whole, NodeId id, Share& share);
 
 }  // namespace berth::share

@@ -20,9 +20,20 @@ struct Part {
     uint32_t run = 0;
 };
 
+int64_t floor_of(double amount) {
+    if (amount <= 0) return 0;
+    return amount >= 9.2e18 ? INT64_MAX : static_cast<int64_t>(std::floor(amount));
+}
+
+int64_t least_of(const Key& key) {
+    return floor_of(key.b);
+}
+
 class Rounding {
 public:
-    explicit Rounding(const Tree& tree) : tree_(tree), taken_(tree.keys.size()), pods_(tree.nodes.size()) {
+    explicit Rounding(const Tree& tree) : tree_(tree), taken_(whole_.taken), pods_(whole_.pods), sums_(whole_.sums) {
+        taken_.resize(tree.keys.size());
+        pods_.resize(tree.nodes.size());
         for (const Inner& inner : tree.inners) {
             Sums sums;
             for (auto* values : {&sums.sum, &sums.least}) values->assign(tree.columns.size(), 0);
@@ -49,42 +60,11 @@ public:
         }
     }
 
-    void tell(std::vector<Share>& shares) const {
-        for (NodeId id = 1; id < tree_.nodes.size(); ++id) {
-            const Node& node = tree_.nodes[id];
-            Share& share = shares[node.consumer];
-            if (node.leaf != kNoIndex) {
-                share.pods.resize(tree_.problem.consumers[node.consumer].leaves.size());
-                share.pods[node.leaf] = pods_[id];
-            }
-            if (tree_.nodes[node.parent].consumer == node.consumer) continue;
-            if (node.inner == kNoIndex) {
-                const auto keys = tree_.keys_of(node);
-                for (size_t k = 0; k < keys.size(); ++k)
-                    share.deserved.set(tree_.columns[keys[k].column],
-                                       std::max(taken_[node.keys_begin + k], least_of(keys[k])));
-                continue;
-            }
-            const Sums& sums = sums_[node.inner];
-            for (size_t r = 0; r < sums.sum.size(); ++r) {
-                const int64_t deserved = std::max(sums.sum[r], sums.least[r]);
-                if (deserved > 0 || tree_.inner_of(node).u[r] > 0) share.deserved.set(tree_.columns[r], deserved);
-            }
-        }
-    }
+    Whole take() && { return std::move(whole_); }
 
 private:
-    struct Sums {
-        std::vector<int64_t> sum;    // of what its children deserve
-        std::vector<int64_t> least;  // its guarantee
-        std::vector<int64_t> most;   // its limit
-    };
+    using Sums = Whole::Sums;
 
-    static int64_t floor_of(double amount) {
-        if (amount <= 0) return 0;
-        return amount >= 9.2e18 ? INT64_MAX : static_cast<int64_t>(std::floor(amount));
-    }
-    static int64_t least_of(const Key& key) { return floor_of(key.b); }
     const Leaf& leaf_of(NodeId id) const {
         const Node& node = tree_.nodes[id];
         return tree_.problem.consumers[node.consumer].leaves[node.leaf];
@@ -238,17 +218,39 @@ private:
     }
 
     const Tree& tree_;
-    std::vector<int64_t> taken_;  // by key
-    std::vector<int64_t> pods_;   // by leaf
-    std::vector<Sums> sums_;      // by inner node
+    Whole whole_;
+    std::vector<int64_t>& taken_;
+    std::vector<int64_t>& pods_;
+    std::vector<Sums>& sums_;
 };
 
 }  // namespace
 
-void round_to_pods(const Tree& tree, std::vector<Share>& shares) {
+Whole round_to_pods(const Tree& tree) {
     Rounding rounding(tree);
     rounding.run();
-    rounding.tell(shares);
+    return std::move(rounding).take();
+}
+
+void tell_whole(const Tree& tree, const Whole& whole, NodeId id, Share& share) {
+    const Node& node = tree.nodes[id];
+    share.pods.resize(tree.problem.consumers[node.consumer].leaves.size());
+    if (node.leaf != kNoIndex) share.pods[node.leaf] = whole.pods[id];
+    for (NodeId c = node.children_begin; c < node.children_end; ++c) {
+        if (tree.nodes[c].consumer == node.consumer) share.pods[tree.nodes[c].leaf] = whole.pods[c];
+    }
+    if (node.inner == kNoIndex) {
+        const auto keys = tree.keys_of(node);
+        for (size_t k = 0; k < keys.size(); ++k)
+            share.deserved.set(tree.columns[keys[k].column],
+                               std::max(whole.taken[node.keys_begin + k], least_of(keys[k])));
+        return;
+    }
+    const Whole::Sums& sums = whole.sums[node.inner];
+    for (size_t r = 0; r < sums.sum.size(); ++r) {
+        const int64_t deserved = std::max(sums.sum[r], sums.least[r]);
+        if (deserved > 0 || tree.inner_of(node).u[r] > 0) share.deserved.set(tree.columns[r], deserved);
+    }
 }
 
 }  // namespace berth::share
