@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/dump.h"
+#include "cli/output.h"
 #include "model/times.h"
 
 namespace berth::cli {
@@ -17,7 +18,7 @@ struct Flags {
     std::vector<std::string> files;
     ServerFlags server;
     std::string policy = "surplus";
-    std::string output = "table";
+    Output output = Output::Table;
     std::string now;
     bool no_spread = false;
     std::vector<std::string> infinite;
@@ -112,7 +113,7 @@ int shares(std::vector<std::string> words) {
         .show_default();
     line.flag("--no-spread", flags.no_spread, "what dominant shares leave is not filled by weight");
     line.option("--now", flags.now, "the time to decide at, RFC 3339; default: now");
-    line.option("-o,--output", flags.output, "table or json").one_of({"table", "json"});
+    output_option(line, flags.output, {Output::Table, Output::Json, Output::Yaml});
     line.option("--infinite", flags.infinite, "namespaces that get what they ask for, by commas (default kube-system)")
         .separated_by(',');
     line.duration("--min-run", flags.min_run, "younger pods are not evicted");
@@ -120,21 +121,20 @@ int shares(std::vector<std::string> words) {
     line.option("--limits-factor", flags.limits_factor,
                 "limits.* may add up to so many times what is allocatable; default: without end");
     line.option("--storage", flags.storage, "CLASS=AMOUNT: the capacity of a storage class; default: without end");
+    line.example("berth shares", "of the server of the kubeconfig");
+    line.example("berth shares -f dump.yaml --policy floor -o yaml", "of a dump, by the larger of guarantee and share");
     if (const auto code = line.parse(std::move(words))) return *code;
     const auto settings = settings_of(flags);
     if (!settings) {
-        fmt::print(stderr, "berth: {}\n", settings.error().message);
+        line.fail(settings.error());
         return kWrongUsage;
     }
     SharesScene gathered(settings->now);
-    if (const auto loaded = load_shares(flags.files, flags.server, gathered); !loaded) {
-        fmt::print(stderr, "berth: {}\n", loaded.error().message);
-        return kFailed;
-    }
+    if (const auto loaded = load_shares(flags.files, flags.server, gathered); !loaded) return line.fail(loaded.error());
     const share::Scene scene = gathered.take(settings->limits_factor.has_value());
     const share::Answer answer = share::answer(scene, *settings);
-    if (flags.output == "json") {
-        fmt::print("{}\n", base::to_text(shares_document(scene, answer)));
+    if (is_document(flags.output)) {
+        print_document(shares_document(scene, answer), flags.output);
     } else {
         fmt::print("{}", shares_text(scene, answer));
     }

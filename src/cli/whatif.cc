@@ -9,6 +9,7 @@
 #include "cli/command_line.h"
 #include "cli/config_file.h"
 #include "cli/dump.h"
+#include "cli/output.h"
 #include "cli/question.h"
 #include "model/times.h"
 
@@ -20,7 +21,7 @@ constexpr int64_t kMostFit = 10'000;
 
 struct Flags {
     std::vector<std::string> files;
-    std::string output = "table";
+    Output output = Output::Table;
     std::string now;
     std::string config;
     bool scores = false;
@@ -64,7 +65,7 @@ int fail(const Error& error) {
 }
 
 void print_remarks(const Loaded& loaded) {
-    for (const auto& remark : loaded.remarks) fmt::print(stderr, "berth: warning: {}\n", remark);
+    for (const auto& remark : loaded.remarks) fmt::print(stderr, "berth whatif: warning: {}\n", remark);
 }
 
 Result<std::vector<std::string>> nodes_to_drain(const Flags& flags, const World& world) {
@@ -147,7 +148,7 @@ void declare(CommandLine& line, Flags& flags) {
     line.option("-f,--filename", flags.files,
                 "YAML or JSON files with nodes, pods, reservations...; - is standard input")
         .required();
-    line.option("-o,--output", flags.output, "table or json").one_of({"table", "json"});
+    output_option(line, flags.output, {Output::Table, Output::Wide, Output::Json, Output::Yaml, Output::Name});
     line.option("--now", flags.now, "the time to decide at, RFC 3339; default: now");
     line.option("--config", flags.config, "a KubeSchedulerConfiguration, in place of the default profile");
     line.flag("--scores", flags.scores, "also print the score of every feasible node");
@@ -163,6 +164,11 @@ void declare(CommandLine& line, Flags& flags) {
     line.option("--shape", flags.shape, "what a node has that --need would add, e.g. cpu=8,memory=32Gi")
         .separated_by(',');
     line.option("--shape-labels", flags.shape_labels, "labels of such a node, e.g. zone=a").separated_by(',');
+    line.example("kubectl get nodes,pods,reservations -A -o yaml | berth whatif -f -",
+                 "where what is pending would go");
+    line.example("berth whatif -f dump.yaml --drain node-3", "what `kubectl drain node-3` would do");
+    line.example("berth whatif -f dump.yaml --fit pod.yaml --max 50 --exit-code", "whether fifty more of it fit");
+    line.example("berth whatif -f dump.yaml --need web.yaml --shape cpu=8,memory=32Gi", "how many nodes to add");
 }
 
 }  // namespace
@@ -193,10 +199,13 @@ int whatif(std::vector<std::string> words) {
     }
     const auto report = answer(flags, std::move(question));
     if (!report) return fail(report.error());
-    if (flags.output == "json") {
-        fmt::print("{}\n", base::to_text(whatif_document(*report)));
+    if (is_document(flags.output)) {
+        print_document(whatif_document(*report), flags.output);
+    } else if (flags.output == Output::Name) {
+        for (const auto& row : report->answers)
+            fmt::print("{}/{}\n", row.is_reservation ? "reservation" : "pod", row.name);
     } else {
-        fmt::print("{}", whatif_table(*report, flags.scores));
+        fmt::print("{}", whatif_table(*report, flags.scores || flags.output == Output::Wide));
     }
     return flags.exit_code && !all_fits(*report) ? kDoesNotFit : kDone;
 }
