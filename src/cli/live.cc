@@ -59,12 +59,12 @@ Status list_all(link::ApiClient& server, const std::string& path, std::string_vi
 }
 
 Status load_live(link::ApiClient& server, World& world) {
+    const auto put = [&](const Json& item) -> Status {
+        TRY(world.put(item));
+        return {};
+    };
     for (const auto& kind : ledger::kinds()) {
-        TRY(list_all(server, fmt::format("{}/{}", kind.path(), kind.plural), kind.kind,
-                     [&](const Json& item) -> Status {
-                         TRY(world.put(item));
-                         return {};
-                     }));
+        TRY(list_all(server, fmt::format("{}/{}", kind.path(), kind.plural), kind.kind, put));
     }
     return {};
 }
