@@ -244,8 +244,12 @@ void Cluster::prepare() {
 bool Cluster::reconcile() {
     const control::ReservationOptions options{options_.gc.value_or(base::Duration::max()), false};
     auto changes = control::reconcile_reservations(options, scheduler_.ledger(), ages_, wall_, now_);
-    for (auto& change : changes) store(std::move(change));
-    return !changes.empty();
+    bool stored = false;
+    for (auto& change : changes) {
+        stored = stored || change.over || change.status;
+        store(std::move(change));
+    }
+    return stored;
 }
 
 void Cluster::store(control::ReservationChange change) {
