@@ -69,7 +69,7 @@ struct Story {
 
     // Two objects come with each write; with every third, one goes.
     static EntryPtr change(int number, std::map<std::string, RecordPtr>& live, Contents& meant) {
-        auto entry = std::make_shared<Entry>();
+        auto entry = std::make_shared<LogEntry>();
         entry->revision = static_cast<Revision>(number);
         const auto add = [&](Event::Type type, const std::string& name, std::string text) {
             auto record = std::make_shared<Record>();
