@@ -142,7 +142,12 @@ Result<bool> SharesScene::put(const Json& object) {
         limits_[ns + "/" + name] = limits_of(object);
         arrivals_.emplace(ns + "/" + name, arrivals_.size());
     }
-    return world_.put(object);
+    const bool known = TRY(world_.put(object));
+    if (kind != "Pod" && kind != "Reservation") return known;
+    const bool reservation = kind == "Reservation";
+    const std::string fault = world_.fault_of(reservation, reservation ? "" : ns, name);
+    if (!fault.empty()) warnings_.push_back(fault + "; it is not counted");
+    return known;
 }
 
 bool SharesScene::names_limits() const {

@@ -204,9 +204,10 @@ TEST(Shares, Case12ExactlyThreeGo) {
 }
 
 TEST(Shares, Case13TheMostOverusedGivesFirst) {
-    const auto answer =
-        document_of(node("n1", "12") + pods("a", 7, {.node = "n1"}) + pods("b", 5, {.node = "n1"}) + pods("n", 4, {}));
-    EXPECT_EQ(victims(answer), (Names{"a/p-7 for n/p-1", "a/p-6 for n/p-2", "a/p-5 for n/p-3", "b/p-5 for n/p-4"}));
+    const auto answer = document_of(node("n1", "12") + pods("a", 7, {.node = "n1"}) + pods("b", 5, {.node = "n1"}) +
+                                    pods("new", 4, {}));
+    EXPECT_EQ(victims(answer),
+              (Names{"a/p-7 for new/p-1", "a/p-6 for new/p-2", "a/p-5 for new/p-3", "b/p-5 for new/p-4"}));
 }
 
 TEST(Shares, Case14ABudgetIsNotBroken) {
