@@ -92,6 +92,8 @@ int explain(std::vector<std::string> words) {
     add_server_flags(line, flags.server);
     line.option("-f,--filename", flags.files, "explain from files instead of a live server; - is standard input");
     line.option("-o,--output", flags.output, "table or json").one_of({"table", "json"});
+    line.example("berth explain pod web-1", "what keeps it from every node, and what would help");
+    line.example("berth explain node node-1", "who has what of it");
     if (const auto code = line.parse(std::move(words))) return *code;
     const auto said = answer(flags);
     if (!said) {

@@ -352,6 +352,7 @@ int migrate(std::vector<std::string> words) {
         .within(1, 86400);
     line.flag("--pre-allocate", flags.pre_allocate, "wait on a full node for room instead of refusing");
     line.flag("--dry-run", flags.dry_run, "say whether the pod may be moved, and where to; change nothing");
+    line.example("berth migrate pod web-7d4b9-x2x8q --dry-run", "where it would go");
     if (const auto code = line.parse(std::move(words))) return *code;
     if (const auto done = run(flags); !done) {
         fmt::print(stderr, "berth migrate: {}\n", done.error().message);

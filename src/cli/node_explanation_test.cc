@@ -44,7 +44,7 @@ TEST(ExplainNode, SaysWhoHasWhat) {
     const auto objects = read_objects(kNode);
     ASSERT_TRUE(objects) << objects.error().message;
     for (const auto& object : *objects) ASSERT_TRUE(world.put(object));
-    world.prepare();
+    world.cluster().prepare();
     const auto node = explain_node(world.ledger(), "n1");
     ASSERT_TRUE(node) << node.error().message;
     EXPECT_EQ(node->state, "only pods that tolerate only=gpu:NoSchedule come to it");

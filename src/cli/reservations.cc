@@ -235,6 +235,7 @@ int reserve_list(std::vector<std::string> words) {
                      "berth reserve list");
     add_chosen(line, chosen);
     line.option("-o,--output", output, "table, json or name").one_of({"table", "json", "name"});
+    line.example("berth reserve list -l team=a", "those of a team");
     if (const auto code = line.parse(std::move(words))) return *code;
     if (!chosen.names.empty() && !chosen.selector.empty()) return wrong("berth reserve list", *unclear(chosen));
     return ended("berth reserve list", list(chosen, output));
@@ -249,6 +250,7 @@ int reserve_extend(std::vector<std::string> words) {
     line.option("--ttl", until.ttl, "how long after their creation, e.g. 48h; 0: for ever");
     line.option("--expires", until.expires, "when, RFC 3339");
     line.flag("--dry-run", chosen.dry_run, "let the server check it, change nothing");
+    line.example("berth reserve extend web --by 2h", "two hours longer");
     if (const auto code = line.parse(std::move(words))) return *code;
     const auto wanted = read_extension(until);
     if (!wanted) return wrong("berth reserve extend", wanted.error().message);
@@ -262,6 +264,7 @@ int reserve_release(std::vector<std::string> words) {
                      "berth reserve release");
     add_chosen(line, chosen);
     line.flag("--dry-run", chosen.dry_run, "say what would be let go, change nothing");
+    line.example("berth reserve release web", "what it holds is for everybody again");
     if (const auto code = line.parse(std::move(words))) return *code;
     if (const auto what = unclear(chosen)) return wrong("berth reserve release", *what);
     return ended("berth reserve release", release(chosen));

@@ -10,6 +10,7 @@
 #include "cli/command_line.h"
 #include "cli/key_values.h"
 #include "cli/live.h"
+#include "cli/near_word.h"
 #include "cli/reservations.h"
 #include "cli/until.h"
 #include "model/quantity.h"
@@ -324,6 +325,11 @@ int create(std::vector<std::string> words) {
     line.flag("--wait", flags.wait, "until each is available");
     line.option("--timeout", flags.timeout_s, "seconds to wait").within(1, 86400);
     add_server_flags(line, flags.server);
+    line.example("berth reserve web -r cpu=4 -r memory=8Gi --owner app=web --ttl 2h --wait",
+                 "room for pods with app=web");
+    line.example("berth reserve night --per-node -r memory=1Gi --owner job-name=night --reusable",
+                 "some on every node");
+    line.example("berth reserve list", "what is held, for whom, until when");
     if (const auto code = line.parse(std::move(words))) return *code;
     const auto fail = [](const Error& error, int code) {
         fmt::print(stderr, "berth reserve: {}\n", error.message);

@@ -141,9 +141,9 @@ def token_is_taken_away_meanwhile(server, files):
 
 
 def token_expires_meanwhile(server, files, port):
-    """Each token counts for six seconds. It is renewed before, so nobody is ever refused."""
-    create = f"{server.berth} token create --data-dir {server.dir} --user berth-scheduler --groups berth:schedulers --duration 6s 2> /dev/null"
-    scheduler = Scheduler(server, files.plugin("short", f"end=$(date -u -d '+6 seconds' +%Y-%m-%dT%H:%M:%SZ)\ntoken=$({create})\n"
+    """Each token counts for twelve seconds. It is renewed before, so nobody is ever refused."""
+    create = f"{server.berth} token create --data-dir {server.dir} --user berth-scheduler --groups berth:schedulers --duration 12s 2> /dev/null"
+    scheduler = Scheduler(server, files.plugin("short", f"end=$(date -u -d '+12 seconds' +%Y-%m-%dT%H:%M:%SZ)\ntoken=$({create})\n"
                                                + say("$token", "$end")), port)
     until("the scheduler is ready", lambda: plain(f"{port}/readyz") == (200, "ok"))
     for lives in range(1, 4):
