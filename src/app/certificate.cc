@@ -25,6 +25,7 @@ struct CertificateOptions {
 };
 
 Status list_certificates(const CertificateOptions& options) {
+    TRY(check_data_dir(options.data_dir));
     const std::string pki = options.data_dir + "/pki";
     const auto revocations = TRY(api::read_revocations(pki));
     cli::TextTable table({"SERIAL", "USER", "GROUPS", "EXPIRES", "STATE", "FILE"});

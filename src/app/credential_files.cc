@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "api/kubeconfig.h"
 #include "base/private_file.h"
 #include "cli/command.h"
@@ -33,6 +35,12 @@ Status CredentialFiles::write_kubeconfig(const std::string& file, const std::str
     const auto access = TRY(link::read_access({data_dir_ + "/kubeconfig"}));
     return api::write_private_file(
         file, api::kubeconfig_text(access.url(), access.ca_pem, {user, pair.certificate_pem, pair.key_pem}, token));
+}
+
+Status check_data_dir(const std::string& data_dir) {
+    std::error_code trouble;
+    if (std::filesystem::is_directory(data_dir, trouble)) return {};
+    return base::bad_request(fmt::format("there is no data directory {}", data_dir));
 }
 
 base::Time now_in_seconds() {

@@ -31,6 +31,8 @@ private:
     api::DirectoryLock lock_;
 };
 
+// An empty list of a directory that is not there would be an answer to a mistyped name.
+Status check_data_dir(const std::string& data_dir);
 base::Time now_in_seconds();
 // "berth token: MESSAGE" and exit code 1, or 0.
 int finish(const char* command, const Status& done);

@@ -30,6 +30,7 @@ struct TokenOptions {
 using Rows = std::vector<api::TokenRow>;
 
 Status list_tokens(const TokenOptions& options) {
+    TRY(check_data_dir(options.data_dir));
     cli::TextTable table({"ID", "USER", "GROUPS", "CREATED", "EXPIRES", "FILE"});
     const auto time = [](const std::optional<base::Time>& at, const char* without) {
         return at ? model::time_text(*at) : without;

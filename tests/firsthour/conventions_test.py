@@ -59,7 +59,7 @@ def versions_agree(berth):
     expect("berth --version", berth("--version")[:2], (0, text))
     code, document, _ = berth("version", "-o", "json")
     expect("as JSON", json.loads(document)["version"], text.split()[1])
-    expect_in("as YAML", berth("version", "-o", "yaml")[1], "version: ", "kubernetes: v1.")
+    expect_in("as YAML", berth("version", "-o", "yaml")[1], "version: ", "kubernetes: \"v1.")
 
 
 def mistakes_are_answered_kindly(berth):
@@ -80,6 +80,7 @@ def mistakes_are_answered_kindly(berth):
         expect(f"{' '.join(words)}: {trouble}", trouble.startswith(said), True)
     for words, said in ((["store", "check", "--data-dir", "/nowhere"], "berth store check: "),
                         (["token", "list", "--data-dir", "/nowhere"], "berth token list: "),
+                        (["certificate", "list", "--data-dir", "/nowhere"], "berth certificate list: "),
                         (["whatif", "-f", "/nowhere"], "berth whatif: "),
                         (["explain", "pod", "a", "--kubeconfig", "/nowhere"], "berth explain: "),
                         (["reserve", "a", "-r", "cpu=1", "--owner", "a=b", "--kubeconfig", "/nowhere"], "berth reserve"),

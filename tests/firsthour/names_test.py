@@ -31,14 +31,14 @@ def test(berth, build):
             expect(what, code, 1)
             expect_in(what, said, said_of, fault)
 
-        refused("a pod", 'The Pod "Web_1" is invalid: metadata.name: Invalid value: "Web_1": ', SUBDOMAIN,
+        refused("a pod", 'Pod "Web_1" is invalid: metadata.name: Invalid value: "Web_1": ', SUBDOMAIN,
                 "create", "-f", "-", stdin=POD % "name: Web_1")
         refused("kubectl run", 'metadata.name: Invalid value: "Web": ', SUBDOMAIN, "run", "Web", "--image=nginx", "--labels=a=b")
-        refused("a configmap", 'The ConfigMap "a_b" is invalid: metadata.name: Invalid value: "a_b": ', SUBDOMAIN,
+        refused("a configmap", 'ConfigMap "a_b" is invalid: metadata.name: Invalid value: "a_b": ', SUBDOMAIN,
                 "create", "configmap", "a_b")
-        refused("a namespace", 'The Namespace "A" is invalid: metadata.name: Invalid value: "A": ', LABEL, "create", "namespace", "A")
+        refused("a namespace", 'Namespace "A" is invalid: metadata.name: Invalid value: "A": ', LABEL, "create", "namespace", "A")
         refused("a dot in one", 'metadata.name: Invalid value: "a.b": ', "must not contain dots", "create", "namespace", "a.b")
-        refused("a service", 'The Service "1st" is invalid: metadata.name: Invalid value: "1st": ', SERVICE,
+        refused("a service", 'Service "1st" is invalid: metadata.name: Invalid value: "1st": ', SERVICE,
                 "create", "service", "clusterip", "1st", "--tcp=80")
         refused("a stateful set", 'metadata.name: Invalid value: "a.b": ', "must not contain dots", "create", "-f", "-", stdin=SET)
         refused("a long cron job", "metadata.name: Invalid value: ", "must be no more than 52 characters", "create", "-f", "-",
