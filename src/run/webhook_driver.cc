@@ -34,7 +34,9 @@ std::string text_at(const Json& document, std::initializer_list<std::string_view
 Result<model::Pod> pod_at(const Json& request, std::string_view key) {
     const Json* object = base::find(request, {key});
     if (object == nullptr || !object->is_object()) return base::bad_request("there is no pod");
-    return read_pod_here(base::to_text(*object));
+    auto pod = TRY(read_pod_here(base::to_text(*object)));
+    if (pod.meta.name.empty() || pod.meta.uid.empty()) return base::bad_request("a pod without a name or a uid");
+    return pod;
 }
 
 // The pod as the binding would make it.
