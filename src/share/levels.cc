@@ -70,6 +70,10 @@ public:
         }
         for (NodeId id = 0; id < tree_.nodes.size(); ++id) finish(id);
         tree_.full = course(kRoot).full;
+        const Inner& root = inner(kRoot);
+        for (size_t r = 0; r < m_; ++r) {
+            if (root.x[r] >= root.cap[r] * (1 - 1e-9)) tree_.full[r] = 1;  // two may be full at one moment
+        }
     }
 
 private:

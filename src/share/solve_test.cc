@@ -93,6 +93,13 @@ TEST(Solve, Case2TheOtherBottleneck) {
     expect_deserved(shares[1], 15000, 15);
 }
 
+TEST(Solve, OfTwoThatAreFullTogetherTheFirstByNameBounds) {
+    const auto shares =
+        solve(problem(both(2, 2), {consumer("a", {pods(both(1, 1), 2)}), consumer("b", {pods(both(1, 1), 2)})}));
+    EXPECT_EQ(shares[0].bound_by, "cpu");
+    EXPECT_EQ(shares[1].bound_by, "cpu");
+}
+
 TEST(Solve, Case4Weights) {
     auto weighted =
         problem(both(9, 18), {consumer("a", {pods(both(1, 4), 100)}), consumer("b", {pods(both(3, 1), 100)})});
