@@ -11,6 +11,7 @@
 #include "cli/explanation.h"
 #include "cli/live.h"
 #include "cli/node_explanation.h"
+#include "cli/output.h"
 #include "cli/shares.h"
 
 namespace berth::cli {
@@ -26,7 +27,7 @@ struct Flags {
     std::string name;
     ServerFlags server;
     std::vector<std::string> files;
-    std::string output = "table";
+    Output output = Output::Table;
 };
 
 bool is_one_of(const std::string& kind, const std::vector<std::string>& names) {
@@ -35,7 +36,7 @@ bool is_one_of(const std::string& kind, const std::vector<std::string>& names) {
 
 template <class T>
 std::string printed(const Flags& flags, const T& said, Json (*document)(const T&), std::string (*text)(const T&)) {
-    return flags.output == "json" ? base::to_text(document(said)) + "\n" : text(said);
+    return is_document(flags.output) ? document_text(document(said), flags.output) : text(said);
 }
 
 Result<std::string> explain_consumer(const Flags& flags) {
@@ -45,10 +46,10 @@ Result<std::string> explain_consumer(const Flags& flags) {
     TRY(load_shares(flags.files, flags.server, gathered));
     const share::Scene scene = gathered.take(false);
     const share::Answer answer = share::answer(scene, settings);
-    if (flags.output == "json") {
+    if (is_document(flags.output)) {
         const Json all = shares_document(scene, answer);
         for (const auto& consumer : all.at("consumers").as_array()) {
-            if (base::find_string(consumer, {"name"}) == flags.name) return base::to_text(consumer) + "\n";
+            if (base::find_string(consumer, {"name"}) == flags.name) return document_text(consumer, flags.output);
         }
     }
     return consumer_text(scene, settings, answer, flags.name);
@@ -91,7 +92,7 @@ int explain(std::vector<std::string> words) {
     line.option("name", flags.name, "its name").required();
     add_server_flags(line, flags.server);
     line.option("-f,--filename", flags.files, "explain from files instead of a live server; - is standard input");
-    line.option("-o,--output", flags.output, "table or json").one_of({"table", "json"});
+    output_option(line, flags.output, {Output::Table, Output::Json, Output::Yaml});
     line.example("berth explain pod web-1", "what keeps it from every node, and what would help");
     line.example("berth explain node node-1", "who has what of it");
     if (const auto code = line.parse(std::move(words))) return *code;

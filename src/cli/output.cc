@@ -19,7 +19,7 @@ constexpr std::array<std::pair<Output, const char*>, 5> kForms{{{Output::Table, 
 
 }  // namespace
 
-void output_option(CommandLine& line, Output& value, const std::vector<Output>& forms) {
+void output_option(CommandLine& line, Output& value, const std::vector<Output>& forms, const std::string& help) {
     std::vector<std::string> names;
     for (const auto& [form, name] : kForms) {
         if (std::find(forms.begin(), forms.end(), form) != forms.end()) names.emplace_back(name);
@@ -29,16 +29,15 @@ void output_option(CommandLine& line, Output& value, const std::vector<Output>& 
             if (given == name) value = form;
         }
     };
-    line.option("-o,--output", set, fmt::format("the form of what is printed: {}", fmt::join(names, ", ")))
-        .one_of(names);
+    line.option("-o,--output", set, fmt::format("{}: {}", help, fmt::join(names, ", "))).one_of(names);
+}
+
+std::string document_text(const Json& document, Output output) {
+    return output == Output::Yaml ? base::yaml_text(document) : base::to_text(document) + "\n";
 }
 
 void print_document(const Json& document, Output output) {
-    if (output == Output::Yaml) {
-        fmt::print("{}", base::yaml_text(document));
-    } else {
-        fmt::print("{}\n", base::to_text(document));
-    }
+    fmt::print("{}", document_text(document, output));
 }
 
 }  // namespace berth::cli

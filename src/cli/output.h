@@ -18,12 +18,14 @@ enum class Output : uint8_t {
 };
 
 // "-o,--output", one of these; without it, what `value` is.
-void output_option(CommandLine& line, Output& value, const std::vector<Output>& forms);
+void output_option(CommandLine& line, Output& value, const std::vector<Output>& forms,
+                   const std::string& help = "the form of what is printed");
 
 inline bool is_document(Output output) {
     return output == Output::Json || output == Output::Yaml;
 }
 // As JSON in one line, or as YAML.
+std::string document_text(const Json& document, Output output);
 void print_document(const Json& document, Output output);
 
 }  // namespace berth::cli

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/live.h"
+#include "cli/output.h"
 #include "cli/phrases.h"
 #include "cli/text_table.h"
 #include "cli/until.h"
@@ -84,13 +85,13 @@ int wrong(const char* command, const std::string& what) {
     return kWrongUsage;
 }
 
-Status list(const Chosen& chosen, const std::string& output) {
+Status list(const Chosen& chosen, Output output) {
     const auto connection = TRY(open_connection(chosen.server));
     auto objects = TRY(ask_chosen(*connection.server, chosen));
     const auto name = [](const Json& object) { return base::find_string(object, {"metadata", "name"}); };
-    if (output == "json") {
+    if (is_document(output)) {
         JsonArray items(objects.begin(), objects.end());
-        fmt::print("{}\n", base::to_text(JsonObject{{"apiVersion", "v1"}, {"kind", "List"}, {"items", items}}));
+        print_document(JsonObject{{"apiVersion", "v1"}, {"kind", "List"}, {"items", items}}, output);
         return {};
     }
     if (objects.empty()) {
@@ -99,7 +100,7 @@ Status list(const Chosen& chosen, const std::string& output) {
     }
     TextTable table({"NAME", "PHASE", "NODE", "RESERVED", "DRAWN", "IDLE", "FOR", "ENDS"});
     for (const auto& object : objects) {
-        if (output == "name") {
+        if (output == Output::Name) {
             fmt::print("reservation.scheduling.koordinator.sh/{}\n", name(object));
             continue;
         }
@@ -108,7 +109,7 @@ Status list(const Chosen& chosen, const std::string& output) {
                        : std::vector<std::string>{std::string(name(object)), "Broken", "-", "-", "-", "-",
                                                   read.error().message, "-"});
     }
-    if (output != "name") fmt::print("{}", table.text());
+    if (output != Output::Name) fmt::print("{}", table.text());
     return {};
 }
 
@@ -230,11 +231,11 @@ Result<Json> extension_of(const model::Reservation& reservation, const Extension
 
 int reserve_list(std::vector<std::string> words) {
     Chosen chosen;
-    std::string output = "table";
+    Output output = Output::Table;
     CommandLine line("Lists reservations: what each holds, what its owners have drawn, for whom, and until when.",
                      "berth reserve list");
     add_chosen(line, chosen);
-    line.option("-o,--output", output, "table, json or name").one_of({"table", "json", "name"});
+    output_option(line, output, {Output::Table, Output::Json, Output::Yaml, Output::Name});
     line.example("berth reserve list -l team=a", "those of a team");
     if (const auto code = line.parse(std::move(words))) return *code;
     if (!chosen.names.empty() && !chosen.selector.empty()) return wrong("berth reserve list", *unclear(chosen));

@@ -11,6 +11,7 @@
 #include "cli/key_values.h"
 #include "cli/live.h"
 #include "cli/near_word.h"
+#include "cli/output.h"
 #include "cli/reservations.h"
 #include "cli/until.h"
 #include "model/quantity.h"
@@ -25,8 +26,8 @@ struct Flags {
     ReserveFlags reserve;
     ServerFlags server;
     bool per_node = false;
-    std::string nodes;  // a label selector
-    std::string output;
+    std::string nodes;              // a label selector
+    Output output = Output::Table;  // a document: print them instead of creating them
     bool dry_run = false;
     bool wait = false;
     int timeout_s = 60;
@@ -246,16 +247,16 @@ std::optional<std::string> clash_of(const Flags& flags) {
 Status run(const Flags& flags) {
     std::vector<std::string> nodes;
     std::optional<Connection> connection;
-    const bool offline = !flags.output.empty() && !flags.per_node;
+    const bool offline = is_document(flags.output) && !flags.per_node;
     if (!offline) {
         connection.emplace(TRY(open_connection(flags.server)));
         TRY(some_node_has(*connection->server, flags.reserve.resources));
     }
     if (flags.per_node) nodes = TRY(node_names(*connection->server, flags.nodes));
     const auto objects = TRY(reservations_for(flags.reserve, nodes));
-    if (!flags.output.empty()) {
+    if (is_document(flags.output)) {
         JsonArray items(objects.begin(), objects.end());
-        fmt::print("{}\n", base::to_text(JsonObject{{"apiVersion", "v1"}, {"kind", "List"}, {"items", items}}));
+        print_document(JsonObject{{"apiVersion", "v1"}, {"kind", "List"}, {"items", items}}, flags.output);
         return {};
     }
     TRY(create_all(*connection->server, objects, flags));
@@ -321,7 +322,7 @@ int create(std::vector<std::string> words) {
     line.flag("--per-node", flags.per_node, "one on every node");
     line.option("-l,--nodes", flags.nodes, "with --per-node: only nodes that match this selector");
     line.flag("--dry-run", flags.dry_run, "let the server check them, store nothing");
-    line.option("-o,--output", flags.output, "json: print them instead of creating them").one_of({"json"});
+    output_option(line, flags.output, {Output::Json, Output::Yaml}, "print them instead of creating them");
     line.flag("--wait", flags.wait, "until each is available");
     line.option("--timeout", flags.timeout_s, "seconds to wait").within(1, 86400);
     add_server_flags(line, flags.server);

@@ -90,6 +90,22 @@ def mistakes_are_answered_kindly(berth):
         expect(f"{' '.join(words)}: {code} {trouble}", code != 0 and trouble.splitlines()[-1].startswith(said), True)
 
 
+def answers_have_forms(berth):
+    node = "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {allocatable: {cpu: '4', memory: 8Gi, pods: '10'}}\n"
+    pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: default}\nspec: {containers: [{name: a, image: b}]}\n"
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as dump:
+        dump.write(node + "---\n" + pod)
+        dump.flush()
+        for words in (["whatif", "-f", dump.name], ["explain", "pod", "web", "-f", dump.name],
+                      ["reserve", "r", "-r", "cpu=1", "--owner", "app=web"], ["shares", "-f", dump.name]):
+            code, document, trouble = berth(*words, "-o", "json")
+            expect(f"{' '.join(words)} -o json: {trouble}", code, 0)
+            first = next(iter(json.loads(document)))
+            expect_in(" ".join(words) + " -o yaml", berth(*words, "-o", "yaml")[1], first + ":")
+        expect("names", berth("whatif", "-f", dump.name, "-o", "name"), (0, "pod/web\n", ""))
+        expect_in("wide", berth("whatif", "-f", dump.name, "-o", "wide")[1], "scores n1=")
+
+
 class Shell:
     """An interactive shell on a terminal of its own."""
 
@@ -159,6 +175,7 @@ def test(binary):
     every_command_has_help_and_examples(berth)
     versions_agree(berth)
     mistakes_are_answered_kindly(berth)
+    answers_have_forms(berth)
     for name, (words, load) in SHELLS.items():
         if shutil.which(name):
             completes_on_a_terminal(words, load, binary)
