@@ -176,7 +176,9 @@ status: {{allocatable: {{cpu: "{}", pods: "10"}}}}
 )",
                             i, i < 2, i < 2 ? 4 : 1);
     }
-    for (const auto& object : read_objects(yaml).value()) EXPECT_TRUE(world.put(object));
+    const auto objects = read_objects(yaml);
+    ASSERT_TRUE(objects) << objects.error().message;
+    for (const auto& object : *objects) EXPECT_TRUE(world.put(object));
     const auto said = explain_pod(world, "default", "ask");
     ASSERT_TRUE(said);
     ASSERT_EQ(said->nearest.size(), 2u);
