@@ -181,9 +181,9 @@ ledger::Charges charges_beside(const Ask& ask, Ledger& ledger, const Nominated& 
 
 bool keeps_its_place(const Ask& ask, Ledger& ledger, const Profile& profile, const Nominated& nominated, Row row) {
     if (!nominated.promised(ask, ledger, row)) return false;
-    if (lets_go_soon(ledger, row)) return true;
     const Ask promised = nominated.as_promised(ask, ledger, row);
     const Overlay overlay(ledger, row, nominated.before(ask, ledger, row));
+    if (lets_go_soon(ledger, row)) return true;
     const auto open_to = [&](const Ask& there) {
         return filter(again(there, ledger, row), ledger, profile, row, row + 1).open(row);
     };
