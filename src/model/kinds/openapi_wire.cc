@@ -8,7 +8,7 @@ namespace {
 
 using wire::Writer;
 
-void text(Writer& out, int number, const Json& from, std::string_view path) {
+void put_text(Writer& out, int number, const Json& from, std::string_view path) {
     const auto value = string_at(from, path);
     if (!value.empty()) out.bytes(number, value);
 }
@@ -43,8 +43,8 @@ std::string schema(const Json& from) {
     Writer out;
     const auto& members = from.get_object();
     if (const Json* ref = members.if_contains("$ref")) out.bytes(1, string_at(*ref, ""));
-    text(out, 2, from, ".format");
-    text(out, 4, from, ".description");
+    put_text(out, 2, from, ".format");
+    put_text(out, 4, from, ".description");
     texts(out, 19, from, ".required");
     if (const Json* additional = members.if_contains("additionalProperties")) {
         Writer item;
@@ -53,7 +53,7 @@ std::string schema(const Json& from) {
     }
     if (members.contains("type")) {
         Writer type;
-        text(type, 1, from, ".type");
+        put_text(type, 1, from, ".type");
         out.bytes(22, type.out());
     }
     if (const Json* items = members.if_contains("items")) {
@@ -77,8 +77,8 @@ std::string parameter(const Json& from) {
     const auto in = string_at(from, ".in");
     if (in == "body") {
         Writer body;
-        text(body, 2, from, ".name");
-        text(body, 3, from, ".in");
+        put_text(body, 2, from, ".name");
+        put_text(body, 3, from, ".in");
         flag(body, 4, from, ".required");
         body.bytes(5, schema(from.at("schema")));
         either.bytes(1, body.out());
@@ -86,9 +86,9 @@ std::string parameter(const Json& from) {
         const bool query = in == "query";
         Writer inner;
         flag(inner, 1, from, ".required");
-        text(inner, 2, from, ".in");
-        text(inner, 4, from, ".name");
-        text(inner, query ? 6 : 5, from, ".type");
+        put_text(inner, 2, from, ".in");
+        put_text(inner, 4, from, ".name");
+        put_text(inner, query ? 6 : 5, from, ".type");
         flag(inner, query ? 20 : 19, from, ".uniqueItems");
         Writer other;
         other.bytes(query ? 3 : 4, inner.out());
@@ -101,7 +101,7 @@ std::string parameter(const Json& from) {
 // ResponseValue{response = 1: Response{description = 1, schema = 2: SchemaItem{schema = 1}}}
 std::string response(const Json& from) {
     Writer inner;
-    text(inner, 1, from, ".description");
+    put_text(inner, 1, from, ".description");
     if (const Json* body = from.get_object().if_contains("schema")) {
         Writer item;
         item.bytes(1, schema(*body));
@@ -114,7 +114,7 @@ std::string response(const Json& from) {
 
 std::string operation(const Json& from) {
     Writer out;
-    text(out, 5, from, ".operationId");
+    put_text(out, 5, from, ".operationId");
     texts(out, 7, from, ".consumes");
     for (const auto& p : list_at(from, ".parameters")) out.bytes(8, parameter(p));
     Writer responses;
@@ -139,10 +139,10 @@ std::string path_item(const Json& from) {
 
 std::string openapi_v2_protobuf(const Json& document) {
     Writer out;
-    text(out, 1, document, ".swagger");
+    put_text(out, 1, document, ".swagger");
     Writer info;
-    text(info, 1, document, ".info.title");
-    text(info, 2, document, ".info.version");
+    put_text(info, 1, document, ".info.title");
+    put_text(info, 2, document, ".info.version");
     out.bytes(2, info.out());
     Writer paths;
     for (const auto& p : members_at(document, ".paths")) paths.bytes(2, named(p.key(), path_item(p.value())));
