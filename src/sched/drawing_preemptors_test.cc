@@ -212,6 +212,43 @@ TEST_F(BesideTest, ItWaitsUntilWhatIsUsedUpLetsGo) {
     EXPECT_FALSE(placed("hungry"));
 }
 
+// q was promised what holds it, and v has not gone for q yet.
+TEST_F(BesideTest, ItWaitsForOneThatWillUseUpWhatHoldsItsPort) {
+    node("n1", 8000);
+    reusable("wide", 5000, {"a", "p"}, model::AllocatePolicy::Aligned);
+    model::Reservation ported = reservation("ported", 2000, {"p", "q"});
+    ported.policy = model::AllocatePolicy::Restricted;
+    add_port(ported);
+    reserved_on("n1", ported);
+    draws("wide", "a", 5000, 1);
+    model::Pod& v = make("v", 1000, 1);
+    v.meta.labels.set("app", "x");
+    spec_of(v).labels.set("app", "x");
+    v.node = "n1";
+    put(v);
+    pending_with_port("p", 5000, 10);
+    model::Pod& q = make("q", 1000, 10);
+    spec_of(q).anti_affinity.push_back(
+        {Selector::parse("app=x").value(), {"default"}, std::nullopt, "kubernetes.io/hostname"});
+    put(q);
+    settle();
+    ASSERT_TRUE(said("delete a for p") && said("delete v for q"));
+    leave({"a"});
+    terminating("v");
+    hungry(1000, [&](auto& made) { add_port(made); });
+    later_settle();
+    gone("v");
+    later_settle();
+    ASSERT_TRUE(said("bind q to n1"));
+    draws("ported", "q", 1000, 10);
+    model::Reservation used = preemption_holds_.at("ported");
+    used.phase = model::ReservationPhase::Succeeded;
+    reserved(used);
+    later_settle();
+    EXPECT_TRUE(said("bind p to n1"));
+    EXPECT_FALSE(placed("hungry"));
+}
+
 // Only with one that is used once are several drawn from: it was promised both, and has them when q has that one.
 TEST_F(BesideTest, AnotherMayUseUpWhatLetItDrawJointly) {
     node("n1", 6000);
