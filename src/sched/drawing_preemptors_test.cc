@@ -212,7 +212,7 @@ TEST_F(BesideTest, ItWaitsUntilWhatIsUsedUpLetsGo) {
     EXPECT_FALSE(placed("hungry"));
 }
 
-// q was promised what holds it, and v has not gone for q yet.
+// q was promised what holds it, and has its turn after p.
 TEST_F(BesideTest, ItWaitsForOneThatWillUseUpWhatHoldsItsPort) {
     node("n1", 8000);
     reusable("wide", 5000, {"a", "p"}, model::AllocatePolicy::Aligned);
@@ -227,20 +227,17 @@ TEST_F(BesideTest, ItWaitsForOneThatWillUseUpWhatHoldsItsPort) {
     v.node = "n1";
     put(v);
     pending_with_port("p", 5000, 10);
-    model::Pod& q = make("q", 1000, 10);
+    model::Pod& q = make("q", 1000, 5);
     spec_of(q).anti_affinity.push_back(
         {Selector::parse("app=x").value(), {"default"}, std::nullopt, "kubernetes.io/hostname"});
     put(q);
     settle();
     ASSERT_TRUE(said("delete a for p") && said("delete v for q"));
-    leave({"a"});
-    terminating("v");
+    leave({"a", "v"});
     hungry(1000, [&](auto& made) { add_port(made); });
     later_settle();
-    gone("v");
-    later_settle();
     ASSERT_TRUE(said("bind q to n1"));
-    draws("ported", "q", 1000, 10);
+    draws("ported", "q", 1000, 5);
     model::Reservation used = preemption_holds_.at("ported");
     used.phase = model::ReservationPhase::Succeeded;
     reserved(used);
