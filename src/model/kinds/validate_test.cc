@@ -18,8 +18,8 @@ Json parsed(std::string_view text) {
 
 using ByField = std::map<std::string, std::set<std::string>>;
 
-// Where our words are our own, only the value is compared: percentages, and values that Kubernetes prints in the spelling
-// of its own structs.
+// Where our words are our own, only the value is compared: percentages, and values that Kubernetes prints in the
+// spelling of its own structs.
 std::string comparable(std::string text) {
     for (const auto* ours : {"a valid percent", "must be a number or a percentage"}) {
         if (text.find(ours) != std::string::npos) return text.substr(0, text.find("\": "));
