@@ -13,7 +13,7 @@
 namespace berth::whatif {
 namespace {
 
-constexpr int kDeeds = 8;
+constexpr int kSteps = 8;
 
 cli::Question question_of(std::vector<Json> documents) {
     cli::Question out;
@@ -27,7 +27,7 @@ cli::Question question_of(std::vector<Json> documents) {
 std::string play(Live& live, uint64_t seed) {
     History history(seed);
     std::string story = fmt::format("seed {}:", seed);
-    for (int i = 0; i < kDeeds + 2; ++i) {
+    for (int i = 0; i < kSteps + 2; ++i) {
         const Deed deed = i < 2 ? History::make_node(i == 0 ? "n-b" : "n-a", 8) : history.next(live.dump());
         story += "\n" + deed.what;
         live.ask(deed.request);
