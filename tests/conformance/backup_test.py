@@ -49,8 +49,8 @@ def main():
     room = tempfile.mkdtemp(prefix="berth-backup-")
     server = Server(sys.argv[1])
     expect(server.ask("POST", MAPS, {"metadata": {"name": "kept"}})[0] == 201, "no object")
-    good = berth("token", "create", "--user", "ann", "--groups", "system:masters", "--data-dir", server.dir).strip().split()[-1]
-    bad = berth("token", "create", "--user", "eve", "--groups", "system:masters", "--data-dir", server.dir).strip().split()[-1]
+    good = berth("token", "create", "--user", "ann", "--groups", "system:masters", "--data-dir", server.dir).split()[0]
+    bad = berth("token", "create", "--user", "eve", "--groups", "system:masters", "--data-dir", server.dir).split()[0]
     berth("token", "revoke", "--user", "eve", "--data-dir", server.dir)
     whole, bare = os.path.join(room, "whole.db"), os.path.join(room, "bare.db")
     said = berth("store", "backup", whole, "--data-dir", server.dir)
@@ -61,7 +61,8 @@ def main():
     expect("objects" in berth("store", "check", whole), "it is not sound")
     plain = ssl.create_default_context(cafile=server.dir + "/pki/ca.crt")
     port, tls = server.port, server.tls
-    expect((status(server, tls), status(server, plain, good), status(server, plain, bad)) == (200, 200, 401), "who may come in at first")
+    came = (status(server, tls), status(server, plain, good), status(server, plain, bad))
+    expect(came == (200, 200, 401), "who may come in at first: %s" % (came,))
     first = server.dir
     server.process.terminate()
     expect(server.process.wait(20) == 0, "it ended badly")
