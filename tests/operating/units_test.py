@@ -114,9 +114,10 @@ def all_units(berth):
 
     def placed(process):
         server.ask("POST", PODS, {"metadata": {"name": "web"}, "spec": POD_SPEC})
-        server.ask("POST", RESERVATIONS, {"metadata": {"name": "room"}, "spec": {
-            "ttl": "1s", "owners": [{"labelSelector": {"matchLabels": {"a": "b"}}}], "template": {"spec": POD_SPEC}}})
         until("the pod is bound", process, lambda: server.ask("GET", PODS + "/web")[1]["spec"].get("nodeName"))
+        # The scheduler is at work now: the reservation is placed long before it ends.
+        server.ask("POST", RESERVATIONS, {"metadata": {"name": "room"}, "spec": {
+            "ttl": "5s", "owners": [{"labelSelector": {"matchLabels": {"a": "b"}}}], "template": {"spec": POD_SPEC}}})
         until("the reservation is placed", process, lambda: server.ask("GET", RESERVATIONS + "/room")[1]["status"].get("nodeName"))
 
     def expired(process):
