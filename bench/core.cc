@@ -19,6 +19,7 @@ namespace {
 
 using base::system_clock;
 using ledger::Ledger;
+using ledger::View;
 
 // What this thread has taken and not given back. The program has jemalloc; tests and sanitizers have another allocator.
 size_t heap_bytes() {

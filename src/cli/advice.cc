@@ -14,19 +14,19 @@
 namespace berth::cli {
 namespace {
 
-using ledger::Ledger;
 using ledger::Row;
+using ledger::View;
 using model::ResourceId;
 using Changes = std::vector<Change>;
 
 // What the row has for the ask: what is free; where it would draw from reservations, as much as it does not lack.
-int64_t within_reach(const sched::Ask& ask, const Ledger& ledger, Row row, ResourceId id) {
+int64_t within_reach(const sched::Ask& ask, const View& ledger, Row row, ResourceId id) {
     const auto* credit = ask.credit(row);
     if (credit == nullptr) return ledger.free(row, id);
     return ask.spec->requests.get(id) - sched::draw_on(*credit, ask, ledger, row).lacking.get(id);
 }
 
-int64_t whole_of(const Ledger& ledger, Row row, ResourceId id) {
+int64_t whole_of(const View& ledger, Row row, ResourceId id) {
     const auto* column = ledger.column(id);
     return column == nullptr ? 0 : column->allocatable[row];
 }
@@ -36,7 +36,7 @@ std::string pod_name(const ledger::PodEntry& pod) {
 }
 
 // Of a reservation there that is not for the ask: as one of its owners it would have it.
-std::string kept_idle(const sched::Ask& ask, const Ledger& ledger, Row row, ResourceId id) {
+std::string kept_idle(const sched::Ask& ask, const View& ledger, Row row, ResourceId id) {
     std::string out;
     for (const auto index : ledger.at(row).reservations) {
         const auto* credit = ask.credit(row);
@@ -50,7 +50,7 @@ std::string kept_idle(const sched::Ask& ask, const Ledger& ledger, Row row, Reso
 }
 
 // Of pods that are on their way out.
-std::string coming_free(const Ledger& ledger, Row row, ResourceId id) {
+std::string coming_free(const View& ledger, Row row, ResourceId id) {
     int64_t sum = 0;
     std::vector<std::string> who;
     for (const auto index : ledger.at(row).pods) {
@@ -64,7 +64,7 @@ std::string coming_free(const Ledger& ledger, Row row, ResourceId id) {
                        fmt::join(who, ", "), who.size() == 1 ? "has" : "have");
 }
 
-void lacking(const sched::Ask& ask, const Ledger& ledger, Row row, Changes& out) {
+void lacking(const sched::Ask& ask, const View& ledger, Row row, Changes& out) {
     ask.spec->requests.for_each([&](ResourceId id, int64_t amount) {
         const int64_t has = within_reach(ask, ledger, row, id);
         if (amount <= has) return;
@@ -89,7 +89,7 @@ void lacking(const sched::Ask& ask, const Ledger& ledger, Row row, Changes& out)
     });
 }
 
-void untolerated(const sched::Ask& ask, const Ledger& ledger, Row row, Changes& out) {
+void untolerated(const sched::Ask& ask, const View& ledger, Row row, Changes& out) {
     for (const auto& taint : ledger.node(row).taints) {
         if (taint.effect == "PreferNoSchedule" || model::tolerates(ask.spec->tolerations, taint)) continue;
         out.push_back({fmt::format("a toleration of {}{}{}:{}", taint.key, taint.value.empty() ? "" : "=", taint.value,
@@ -121,7 +121,7 @@ std::string unmet(const model::NodeSelectorTerm& term, const model::Node& node) 
     return fmt::format("{}", fmt::join(out, " and "));
 }
 
-void unlabelled(const sched::Ask& ask, const Ledger& ledger, Row row, Changes& out) {
+void unlabelled(const sched::Ask& ask, const View& ledger, Row row, Changes& out) {
     const auto& node = ledger.node(row);
     for (const auto& [key, value] : ask.spec->node_selector) {
         const auto* has = node.meta.labels.find(key);
@@ -137,7 +137,7 @@ void unlabelled(const sched::Ask& ask, const Ledger& ledger, Row row, Changes& o
     out.push_back({fmt::format("{}", fmt::join(terms, ", or "))});
 }
 
-void taken_ports(const sched::Ask& ask, const Ledger& ledger, Row row, Changes& out) {
+void taken_ports(const sched::Ask& ask, const View& ledger, Row row, Changes& out) {
     for (const auto& port : ask.spec->ports) {
         std::string holder;
         for (const auto index : ledger.at(row).pods) {
@@ -158,7 +158,7 @@ void taken_ports(const sched::Ask& ask, const Ledger& ledger, Row row, Changes& 
     }
 }
 
-void unreached_volumes(const sched::Ask& ask, const Ledger& ledger, Row row, Changes& out) {
+void unreached_volumes(const sched::Ask& ask, const View& ledger, Row row, Changes& out) {
     const auto claims = sched::claims_of(ask, ledger);
     for (const auto& claim : claims.bound) {
         const auto volume = ledger.volumes().volumes().find(claim->volume);
@@ -178,7 +178,7 @@ void unreached_volumes(const sched::Ask& ask, const Ledger& ledger, Row row, Cha
     }
 }
 
-void other_zones(const sched::Ask& ask, const Ledger& ledger, Row row, Changes& out) {
+void other_zones(const sched::Ask& ask, const View& ledger, Row row, Changes& out) {
     const auto& labels = ledger.node(row).meta.labels;
     for (const auto& claim : sched::claims_of(ask, ledger).bound) {
         const auto volume = ledger.volumes().volumes().find(claim->volume);
@@ -192,7 +192,7 @@ void other_zones(const sched::Ask& ask, const Ledger& ledger, Row row, Changes& 
     }
 }
 
-void used_claims(const sched::Ask& ask, const Ledger& ledger, Row, Changes& out) {
+void used_claims(const sched::Ask& ask, const View& ledger, Row, Changes& out) {
     for (const auto& claim : sched::claims_of(ask, ledger).once_pod) {
         for (const auto& user : ledger.volumes().users(claim->meta.full_name())) {
             if (sched::is_matched(ask, user)) continue;
@@ -204,7 +204,7 @@ void used_claims(const sched::Ask& ask, const Ledger& ledger, Row, Changes& out)
     if (out.empty()) out.push_back({"an end of the pod there that has the same disk"});
 }
 
-void full_of_volumes(const sched::Ask&, const Ledger& ledger, Row row, Changes& out) {
+void full_of_volumes(const sched::Ask&, const View& ledger, Row row, Changes& out) {
     const auto node = ledger.volumes().csi_nodes().find(ledger.name(row));
     if (!node) return;
     for (const auto& driver : node->drivers) {
@@ -222,7 +222,7 @@ std::string pods_text(const std::optional<model::Selector>& selector) {
 
 // Calls use(pod) for each pod in the same domain of the key; without the label there is none.
 template <class F>
-void each_near(const Ledger& ledger, Row row, const std::string& key, F use) {
+void each_near(const View& ledger, Row row, const std::string& key, F use) {
     const std::string* domain = ledger.node(row).meta.labels.find(key);
     if (domain == nullptr) return;
     for (Row other = 0; other < ledger.rows(); ++other) {
@@ -233,14 +233,14 @@ void each_near(const Ledger& ledger, Row row, const std::string& key, F use) {
     }
 }
 
-std::string place_text(const Ledger& ledger, Row row, const std::string& key) {
+std::string place_text(const View& ledger, Row row, const std::string& key) {
     if (key == "kubernetes.io/hostname") return "on it";
     const std::string* value = ledger.node(row).meta.labels.find(key);
     return value == nullptr ? fmt::format("in the label {}, which it lacks", key)
                             : fmt::format("in {}={}", key, *value);
 }
 
-void unmet_affinity(const sched::Ask& ask, const Ledger& ledger, Row row, Changes& out) {
+void unmet_affinity(const sched::Ask& ask, const View& ledger, Row row, Changes& out) {
     for (const auto& term : ask.spec->affinity) {
         bool met = false;
         each_near(ledger, row, term.topology_key, [&](const ledger::PodEntry& pod) {
@@ -252,7 +252,7 @@ void unmet_affinity(const sched::Ask& ask, const Ledger& ledger, Row row, Change
     }
 }
 
-void own_anti_affinity(const sched::Ask& ask, const Ledger& ledger, Row row, Changes& out) {
+void own_anti_affinity(const sched::Ask& ask, const View& ledger, Row row, Changes& out) {
     for (const auto& term : ask.spec->anti_affinity) {
         std::string who;
         each_near(ledger, row, term.topology_key, [&](const ledger::PodEntry& pod) {
@@ -266,7 +266,7 @@ void own_anti_affinity(const sched::Ask& ask, const Ledger& ledger, Row row, Cha
 }
 
 // Of those who want none of its kind near them the first is named.
-void held_anti_affinity(const sched::Ask& ask, const Ledger& ledger, Row row, Changes& out) {
+void held_anti_affinity(const sched::Ask& ask, const View& ledger, Row row, Changes& out) {
     const auto& labels = ledger.node(row).meta.labels;
     for (Row other = 0; other < ledger.rows(); ++other) {
         if (!ledger.alive(other)) continue;
@@ -286,13 +286,13 @@ void held_anti_affinity(const sched::Ask& ask, const Ledger& ledger, Row row, Ch
     }
 }
 
-void neighbours(const sched::Ask& ask, const Ledger& ledger, Row row, Changes& out) {
+void neighbours(const sched::Ask& ask, const View& ledger, Row row, Changes& out) {
     unmet_affinity(ask, ledger, row, out);
     own_anti_affinity(ask, ledger, row, out);
     held_anti_affinity(ask, ledger, row, out);
 }
 
-void skewed(const sched::Ask& ask, const Ledger& ledger, Row row, Changes& out) {
+void skewed(const sched::Ask& ask, const View& ledger, Row row, Changes& out) {
     for (const auto& rule : ask.spec->spread) {
         if (!rule.hard) continue;
         if (!ledger.node(row).meta.labels.has(rule.topology_key)) {
@@ -312,7 +312,7 @@ void skewed(const sched::Ask& ask, const Ledger& ledger, Row row, Changes& out) 
 
 // ---- reservations
 
-void other_reservations(const sched::Ask& ask, const Ledger& ledger, Row row, Changes& out) {
+void other_reservations(const sched::Ask& ask, const View& ledger, Row row, Changes& out) {
     const auto* credit = ask.credit(row);
     if (ask.reservation != nullptr) {
         for (const auto index : ledger.at(row).reservations) {
@@ -339,7 +339,7 @@ void other_reservations(const sched::Ask& ask, const Ledger& ledger, Row row, Ch
     }
 }
 
-using Adviser = void (*)(const sched::Ask&, const Ledger&, Row, Changes&);
+using Adviser = void (*)(const sched::Ask&, const View&, Row, Changes&);
 
 Adviser adviser_of(sched::PluginId filter) {
     switch (filter) {
@@ -366,9 +366,9 @@ Adviser adviser_of(sched::PluginId filter) {
         case sched::PluginId::Reservation:
             return other_reservations;
         case sched::PluginId::NodeUnschedulable:
-            return [](const sched::Ask&, const Ledger&, Row, Changes& out) { out.push_back({std::string(kUncordon)}); };
+            return [](const sched::Ask&, const View&, Row, Changes& out) { out.push_back({std::string(kUncordon)}); };
         case sched::PluginId::NodeName:
-            return [](const sched::Ask& ask, const Ledger&, Row, Changes& out) {
+            return [](const sched::Ask& ask, const View&, Row, Changes& out) {
                 out.push_back({fmt::format("another spec.nodeName than {}", ask.spec->node_name)});
             };
         default:
@@ -378,7 +378,7 @@ Adviser adviser_of(sched::PluginId filter) {
 
 }  // namespace
 
-std::vector<Change> advice_for(const sched::Ask& ask, const Ledger& ledger, Row row,
+std::vector<Change> advice_for(const sched::Ask& ask, const View& ledger, Row row,
                                const std::vector<Explanation::Block>& blocks) {
     Changes out;
     for (const auto& block : blocks) {
@@ -393,7 +393,7 @@ std::vector<Change> advice_for(const sched::Ask& ask, const Ledger& ledger, Row 
     return out;
 }
 
-double shortage_share(const sched::Ask& ask, const Ledger& ledger, Row row) {
+double shortage_share(const sched::Ask& ask, const View& ledger, Row row) {
     double share = 0;
     ask.spec->requests.for_each([&](ResourceId id, int64_t amount) {
         const int64_t lacks = amount - within_reach(ask, ledger, row, id);

@@ -16,15 +16,15 @@
 namespace berth::cli {
 namespace {
 
-using ledger::Ledger;
 using ledger::Row;
+using ledger::View;
 using model::ResourceId;
 
 constexpr size_t kNearest = 5;
 constexpr size_t kLookedAt = 200;  // nodes, for those that lack least
 
 // Asks every filter, both in turn (how many nodes each leaves) and alone (everything that stands in the way of a node).
-void walk_filters(const sched::Ask& ask, const Ledger& ledger, Explanation& out) {
+void walk_filters(const sched::Ask& ask, const View& ledger, Explanation& out) {
     const Row end = static_cast<Row>(ledger.rows());
     sched::Strikes in_turn(ledger, 0, end);
     for (Row row = 0; row < end; ++row) {
@@ -61,7 +61,7 @@ std::vector<std::string> change_texts(const std::vector<Change>& changes, const 
 }
 
 // Nodes that lack the same are one answer.
-void find_nearest(const sched::Ask& ask, const Ledger& ledger, Explanation& out) {
+void find_nearest(const sched::Ask& ask, const View& ledger, Explanation& out) {
     std::vector<std::tuple<size_t, double, std::string>> ranked;
     for (const auto& [name, blocks] : out.nodes) {
         if (blocks.empty()) continue;
@@ -91,7 +91,7 @@ void find_nearest(const sched::Ask& ask, const Ledger& ledger, Explanation& out)
     }
 }
 
-void fill_verdict(const sched::Ask& ask, const sched::Verdict& verdict, const Ledger& ledger, Explanation& out) {
+void fill_verdict(const sched::Ask& ask, const sched::Verdict& verdict, const View& ledger, Explanation& out) {
     walk_filters(ask, ledger, out);
     for (size_t i = 0; i < verdict.feasible.size(); ++i) {
         if (!verdict.scores.empty()) out.scores[std::string(ledger.name(verdict.feasible[i]))] = verdict.scores[i];
@@ -106,7 +106,7 @@ void fill_verdict(const sched::Ask& ask, const sched::Verdict& verdict, const Le
     }
 }
 
-std::string held(const Ledger& ledger, ledger::ReservationIndex index) {
+std::string held(const View& ledger, ledger::ReservationIndex index) {
     const auto& entry = ledger.reservation(index);
     std::string text(model::name_of(entry.object->phase));
     if (!entry.object->node.empty()) text += " on " + entry.object->node;
@@ -125,7 +125,7 @@ std::string held(const Ledger& ledger, ledger::ReservationIndex index) {
 }
 
 // Why nobody may draw from it, whoever asks.
-std::string closed_to_all(const Ledger& ledger, ledger::ReservationIndex index) {
+std::string closed_to_all(const View& ledger, ledger::ReservationIndex index) {
     const auto why = sched::closed_because(ledger, index);
     return why.empty() ? "" : fmt::format("; nobody may draw from it: {}", why);
 }
@@ -136,7 +136,7 @@ std::string ready_message(const model::Reservation& object) {
 }
 
 // Every reservation whose owners name the pod, whatever its phase: "why does it not use mine?" is the usual question.
-void find_owned(const model::Pod& pod, const Ledger& ledger, Explanation& out) {
+void find_owned(const model::Pod& pod, const View& ledger, Explanation& out) {
     const auto wishes = model::read_wishes(pod.meta.annotations);
     for (const auto& [uid, index] : ledger.reservations()) {
         const auto& object = *ledger.reservation(index).object;
@@ -198,7 +198,7 @@ void tell_bound(const World& world, const model::Pod& pod, Explanation& out) {
 }
 
 // Who is on the way out of the node that the pod is nominated for: it waits for them, and nobody else need go.
-void tell_leaving(const Ledger& ledger, const model::Pod& pod, Explanation& out) {
+void tell_leaving(const View& ledger, const model::Pod& pod, Explanation& out) {
     const Row row = ledger.row_of(pod.nominated_node);
     if (row == ledger::kNoRow) return;
     for (const auto index : ledger.at(row).pods) {

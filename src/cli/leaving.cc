@@ -22,7 +22,7 @@ bool belongs_to_node(const model::Pod& pod) {
 // Where an evicted pod stands among the disruption budgets.
 class Budgets {
 public:
-    explicit Budgets(const ledger::Ledger& ledger) {
+    explicit Budgets(const ledger::View& ledger) {
         for (const auto& budget : ledger.budgets().all()) all_.push_back({budget, budget->disruptions_allowed});
     }
     // Takes one disruption of its budget; else why not.

@@ -36,7 +36,7 @@ public:
     std::vector<run::Placement> settle();
     run::Cluster& cluster() { return *cluster_; }
     const run::Cluster& cluster() const { return *cluster_; }
-    const ledger::Ledger& ledger() const { return cluster_->ledger(); }
+    const ledger::View& ledger() const { return cluster_->ledger(); }
 
     // What of the objects is not taken as it is written, one sentence each.
     std::vector<std::string> warnings() const;

@@ -62,7 +62,7 @@ public:
     void uncount(const ledger::Kind& kind, const model::Meta& meta);
     // Time passes: the reservations that have ended since.
     std::vector<ledger::ReservationIndex> pass_time(base::Time wall, base::Instant now);
-    const ledger::Ledger& ledger() const { return ledger_; }
+    const ledger::View& ledger() const { return ledger_; }
     // For how long a reservation has been final.
     std::optional<base::Duration> final_for(std::string_view uid) const { return final_.of(uid); }
 

@@ -13,8 +13,8 @@
 namespace berth::control {
 namespace {
 
-using ledger::Ledger;
 using ledger::ReservationIndex;
+using ledger::View;
 using model::Event;
 using model::Reservation;
 using model::ReservationPhase;
@@ -26,7 +26,7 @@ constexpr const char* kApiVersion = "scheduling.koordinator.sh/v1alpha1";
 // One reservation and what is to become of it.
 class Judgement {
 public:
-    Judgement(const ReservationOptions& options, const Ledger& ledger, ReservationIndex index, base::Time wall,
+    Judgement(const ReservationOptions& options, const View& ledger, ReservationIndex index, base::Time wall,
               std::optional<base::Duration> final_for)
         : options_(options),
           ledger_(ledger),
@@ -139,7 +139,7 @@ private:
     }
 
     const ReservationOptions& options_;
-    const Ledger& ledger_;
+    const View& ledger_;
     base::Time wall_;
     std::optional<base::Duration> final_for_;
     ReservationIndex index_;
@@ -163,7 +163,7 @@ public:
     // names, and those that it named before.
     std::vector<Key> concerned(const std::string& resource, const Object& object,
                                const Objects& objects) const override {
-        const Ledger& ledger = objects.ledger();
+        const View& ledger = objects.ledger();
         std::vector<Key> out;
         if (resource == "nodes") {
             add_row(ledger, ledger.row_of(object.meta.name), out);
@@ -181,7 +181,7 @@ public:
     }
 
     Reconciled reconcile(const Key& target, const Objects& objects, base::Time now) const override {
-        const Ledger& ledger = objects.ledger();
+        const View& ledger = objects.ledger();
         const auto index = ledger.find_reservation(target.name);
         if (index == ledger::kNone) return {};
         Reconciled out;
@@ -199,7 +199,7 @@ public:
     }
 
 private:
-    static void add_row(const Ledger& ledger, ledger::Row row, std::vector<Key>& out) {
+    static void add_row(const View& ledger, ledger::Row row, std::vector<Key>& out) {
         if (row == ledger::kNoRow) return;
         for (const auto index : ledger.at(row).reservations) {
             out.push_back({"", ledger.reservation(index).object->meta.uid});
@@ -231,7 +231,7 @@ public:
     }
 
     Reconciled reconcile(const Key& target, const Objects& objects, base::Time now) const override {
-        const Ledger& ledger = objects.ledger();
+        const View& ledger = objects.ledger();
         const auto row = ledger.row_of(target.name);
         Reconciled out;
         if (row == ledger::kNoRow) return out;
@@ -248,7 +248,7 @@ base::Time final_since(const model::Reservation& reservation) {
     return ready && ready->probed ? *ready->probed : reservation.meta.created;
 }
 
-std::optional<ReservationChange> reconcile_reservation(const ReservationOptions& options, const ledger::Ledger& ledger,
+std::optional<ReservationChange> reconcile_reservation(const ReservationOptions& options, const ledger::View& ledger,
                                                        ReservationIndex index, base::Time wall,
                                                        std::optional<base::Duration> final_for) {
     return Judgement(options, ledger, index, wall, final_for).change();

@@ -31,7 +31,7 @@ base::Time final_since(const model::Reservation& reservation);
 // Compares the stored status with what is the case; nullopt: it is so. Deciding twice on the same objects decides the
 // same; a write that was carried out leads to no further one. The ledger has seen every stored node, pod and
 // reservation, and been told the time.
-std::optional<ReservationChange> reconcile_reservation(const ReservationOptions& options, const ledger::Ledger& ledger,
+std::optional<ReservationChange> reconcile_reservation(const ReservationOptions& options, const ledger::View& ledger,
                                                        ledger::ReservationIndex index, base::Time wall,
                                                        std::optional<base::Duration> final_for = {});
 // The same for all, by name, as a pass: both are told the time.

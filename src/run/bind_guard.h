@@ -26,7 +26,7 @@ public:
     Status admit(std::span<const store::EventPtr> events, const store::Head& head) override;
     void rolled_back(store::Revision) override {}  // nothing is admitted after that
 
-    const ledger::Ledger& ledger() const { return ledger_; }
+    const ledger::View& ledger() const { return ledger_; }
 
 private:
     // What an event says to the ledger, if anything.

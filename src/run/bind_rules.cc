@@ -22,7 +22,7 @@ Error no_node(const std::string& node) {
     return base::conflict(fmt::format("there is no node \"{}\"", node));
 }
 
-Status judge(const sched::Ask& ask, const std::string& node, const ledger::Ledger& ledger,
+Status judge(const sched::Ask& ask, const std::string& node, const ledger::View& ledger,
              const sched::Profile& filters) {
     const ledger::Row row = ledger.row_of(node);
     if (row == ledger::kNoRow) return no_node(node);
@@ -38,7 +38,7 @@ Status judge(const sched::Ask& ask, const std::string& node, const ledger::Ledge
 }
 
 // What the reservation itself demands.
-Status judge_charge(const ledger::Charge& charge, bool joint, const ledger::Ledger& ledger) {
+Status judge_charge(const ledger::Charge& charge, bool joint, const ledger::View& ledger) {
     const auto& entry = ledger.reservation(charge.reservation);
     const std::string& name = entry.object->meta.name;
     if (joint && entry.policy != model::AllocatePolicy::Default) {
@@ -58,7 +58,7 @@ sched::Ask plain_ask(const model::Pod& pod) {
 }
 
 // Those who have its ports and claims may be going; other reservations are not.
-Status judge_waiting_room(const model::Reservation& reservation, const ledger::Ledger& ledger) {
+Status judge_waiting_room(const model::Reservation& reservation, const ledger::View& ledger) {
     const ledger::Row row = ledger.row_of(reservation.node);
     if (row == ledger::kNoRow) return base::conflict(fmt::format("there is no node \"{}\"", reservation.node));
     for (const auto index : ledger.at(row).reservations) {
@@ -75,7 +75,7 @@ Status judge_waiting_room(const model::Reservation& reservation, const ledger::L
 }
 
 // Those of the pod's links that count on its node; none where they cannot be read: then nobody pays for it.
-model::Links counting_links(const model::Pod& pod, const ledger::Ledger& ledger) {
+model::Links counting_links(const model::Pod& pod, const ledger::View& ledger) {
     auto links = model::read_links(pod.meta.annotations);
     if (!links) return {};
     const ledger::Row row = ledger.row_of(pod.node);
@@ -116,7 +116,7 @@ std::string names_of(const Resources& amounts) {
 }
 
 // Cpu is in thousandths, everything else in whole units.
-Error out_of(model::ResourceId id, const model::Pod& pod, const ledger::Ledger& ledger) {
+Error out_of(model::ResourceId id, const model::Pod& pod, const ledger::View& ledger) {
     const ledger::Row row = ledger.row_of(pod.node);
     const auto* column = ledger.column(id);
     const auto name = model::resource_name(id);
@@ -130,7 +130,7 @@ Error out_of(model::ResourceId id, const model::Pod& pod, const ledger::Ledger& 
 }
 
 // A further reservation gives no more than it has.
-Status judge_draws(const model::Links& links, const ledger::Ledger& ledger) {
+Status judge_draws(const model::Links& links, const ledger::View& ledger) {
     for (const auto& draw : links.draws) {
         const auto index = ledger.find_reservation(draw.uid);
         Status enough;
@@ -194,7 +194,7 @@ const sched::Profile& BindRules::fit_for(const model::Pod& pod) const {
 }
 
 // What its node lacks for a pod that is not counted there, of what its scheduler looks at.
-Resources BindRules::lacking(const model::Pod& pod, const ledger::Ledger& ledger) const {
+Resources BindRules::lacking(const model::Pod& pod, const ledger::View& ledger) const {
     const auto& fit = *fit_for(pod).filters.front();
     const ledger::Row row = ledger.row_of(pod.node);
     const auto charges = ledger.charges_of(pod.spec->requests, counting_links(pod, ledger), row);
@@ -207,7 +207,7 @@ Resources BindRules::lacking(const model::Pod& pod, const ledger::Ledger& ledger
 
 // A port or a claim is there for every owner of the reservation that holds it, whatever it draws from; room and places
 // to attach a volume are given by the reservations that the pod says it draws from.
-Status BindRules::judge_bind(const model::Pod& pod, const ledger::Ledger& ledger) const {
+Status BindRules::judge_bind(const model::Pod& pod, const ledger::View& ledger) const {
     const auto links = model::read_links(pod.meta.annotations);
     if (!links) return base::conflict(links.error().message);
     if (links->empty() && pod.spec->ports.empty() && pod.spec->volumes.empty()) {
@@ -223,7 +223,7 @@ Status BindRules::judge_bind(const model::Pod& pod, const ledger::Ledger& ledger
     return pod.spec->volumes.empty() ? Status() : judge_volumes(ask, *links, ledger);
 }
 
-Status BindRules::judge_links(const sched::Ask& ask, const model::Links& links, const ledger::Ledger& ledger) const {
+Status BindRules::judge_links(const sched::Ask& ask, const model::Links& links, const ledger::View& ledger) const {
     const model::Pod& pod = *ask.pod;
     if (!links.allocated) {
         return base::conflict(fmt::format("pod \"{}\" has the annotation {} without {}", pod.meta.full_name(),
@@ -246,7 +246,7 @@ Status BindRules::judge_links(const sched::Ask& ask, const model::Links& links, 
                                       links.allocated->name, pod.node, names_of(lacks)));
 }
 
-Status BindRules::judge_volumes(const sched::Ask& ask, const model::Links& links, const ledger::Ledger& ledger) const {
+Status BindRules::judge_volumes(const sched::Ask& ask, const model::Links& links, const ledger::View& ledger) const {
     TRY(judge(ask, ask.pod->node, ledger, holders_));
     sched::Ask drawing = plain_ask(*ask.pod);
     sched::Few from;
@@ -255,7 +255,7 @@ Status BindRules::judge_volumes(const sched::Ask& ask, const model::Links& links
     return judge(drawing, ask.pod->node, ledger, attachments_);
 }
 
-Status BindRules::judge_created(const model::Pod& pod, const ledger::Ledger& ledger) const {
+Status BindRules::judge_created(const model::Pod& pod, const ledger::View& ledger) const {
     const ledger::Row row = ledger.row_of(pod.node);
     if (row == ledger::kNoRow) {
         Error refused = no_node(pod.node);
@@ -289,7 +289,7 @@ Status BindRules::judge_change(const model::Pod& after, ledger::PodIndex index, 
     return judge_growth(was, after, ledger);
 }
 
-Status BindRules::judge_growth(const model::Pod& before, const model::Pod& after, const ledger::Ledger& ledger) const {
+Status BindRules::judge_growth(const model::Pod& before, const model::Pod& after, const ledger::View& ledger) const {
     TRY(judge_links_stay(before, after));
     const Resources lacks = lacking(after, ledger);
     const Resources lacked = lacking(before, ledger);
@@ -309,7 +309,7 @@ Status BindRules::judge_growth(const model::Pod& before, const model::Pod& after
 }
 
 // It holds what its status says, which may be more than its template asks for.
-Status BindRules::judge_place(const model::Reservation& reservation, const ledger::Ledger& ledger) const {
+Status BindRules::judge_place(const model::Reservation& reservation, const ledger::View& ledger) const {
     const auto known = ledger.find_reservation(reservation.meta.uid);
     if (known != ledger::kNone && ledger.reservation(known).ended) {
         return base::conflict(fmt::format("the time of reservation \"{}\" is over", reservation.meta.name));

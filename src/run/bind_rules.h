@@ -21,24 +21,24 @@ public:
     explicit BindRules(const std::map<std::string, sched::Profile, std::less<>>& profiles = {});
 
     // A pod with the node and the links that it is to have.
-    Status judge_bind(const model::Pod& pod, const ledger::Ledger& ledger) const;
+    Status judge_bind(const model::Pod& pod, const ledger::View& ledger) const;
     // A pod that is created with its node. The refusal has a cause for `spec.nodeName`: the reason and the message
     // that the node's kubelet has for such a pod.
-    Status judge_created(const model::Pod& pod, const ledger::Ledger& ledger) const;
+    Status judge_created(const model::Pod& pod, const ledger::View& ledger) const;
     // A pod that the ledger counts there and that is to be changed: it stays on its node, and may lack no more than it
     // did. What it was is asked for only if it matters.
     Status judge_change(const model::Pod& after, ledger::PodIndex index, ledger::Ledger& ledger,
                         const std::function<Result<model::Pod>()>& before) const;
     // A reservation with the node that it is to have. One that is to wait there needs no room yet; a preempting pod's
     // needs nothing that a pod has.
-    Status judge_place(const model::Reservation& reservation, const ledger::Ledger& ledger) const;
+    Status judge_place(const model::Reservation& reservation, const ledger::View& ledger) const;
 
 private:
     const sched::Profile& fit_for(const model::Pod& pod) const;
-    Status judge_growth(const model::Pod& before, const model::Pod& after, const ledger::Ledger& ledger) const;
-    Resources lacking(const model::Pod& pod, const ledger::Ledger& ledger) const;
-    Status judge_links(const sched::Ask& ask, const model::Links& links, const ledger::Ledger& ledger) const;
-    Status judge_volumes(const sched::Ask& ask, const model::Links& links, const ledger::Ledger& ledger) const;
+    Status judge_growth(const model::Pod& before, const model::Pod& after, const ledger::View& ledger) const;
+    Resources lacking(const model::Pod& pod, const ledger::View& ledger) const;
+    Status judge_links(const sched::Ask& ask, const model::Links& links, const ledger::View& ledger) const;
+    Status judge_volumes(const sched::Ask& ask, const model::Links& links, const ledger::View& ledger) const;
 
     sched::Profile ports_, fit_, holders_, attachments_;
     sched::Profile reservations_fit_;

@@ -80,7 +80,7 @@ public:
     sched::Preemption would_preempt(const sched::Ask& ask, const sched::Strikes& strikes);
 
     const sched::Scheduler& scheduler() const { return scheduler_; }
-    const ledger::Ledger& ledger() const { return scheduler_.ledger(); }
+    const ledger::View& ledger() const { return scheduler_.ledger(); }
     base::Time wall() const { return wall_; }
     // As they are stored now; nullptr: there is none.
     const model::Pod* pod(std::string_view ns, std::string_view name) const;

@@ -58,7 +58,7 @@ private:
     // What a scrape reads, on a thread of its own: the ledger is looked at under the lock, and not after our end.
     struct Shown {
         std::mutex mutex;
-        const ledger::Ledger* ledger = nullptr;
+        const ledger::View* ledger = nullptr;
     };
     using Watchers = std::vector<size_t>;  // reconcilers
 

@@ -28,7 +28,7 @@ struct Placement {
 };
 
 // Where it could have gone, and why not elsewhere.
-void tell(Placement& answer, const sched::Verdict& verdict, const ledger::Ledger& ledger);
-void tell(Placement& answer, const sched::Strikes& strikes, const ledger::Ledger& ledger);
+void tell(Placement& answer, const sched::Verdict& verdict, const ledger::View& ledger);
+void tell(Placement& answer, const sched::Strikes& strikes, const ledger::View& ledger);
 
 }  // namespace berth::run

@@ -33,7 +33,7 @@ void append_amounts(const model::Reservation& object, std::string_view type, con
 
 }  // namespace
 
-void append_reservation_metrics(const ledger::Ledger& ledger, std::string& out) {
+void append_reservation_metrics(const ledger::View& ledger, std::string& out) {
     out +=
         "# HELP scheduler_reservation_status_phase 1 for the phase that a reservation is in.\n"
         "# TYPE scheduler_reservation_status_phase gauge\n";

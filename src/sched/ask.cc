@@ -16,7 +16,7 @@ Credit& Credits::operator[](Row row) {
     return entries_[static_cast<size_t>(place)].second;
 }
 
-Ask ask_for(const model::Pod& pod, const Ledger& ledger) {
+Ask ask_for(const model::Pod& pod, const View& ledger) {
     Ask ask;
     ask.spec = pod.spec.get();
     ask.pod = &pod;

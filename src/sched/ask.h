@@ -18,6 +18,7 @@ namespace berth::sched {
 using ledger::Ledger;
 using ledger::ReservationIndex;
 using ledger::Row;
+using ledger::View;
 
 // Reservations of one node: seldom more than one or two matter to a pod.
 using Few = absl::InlinedVector<ReservationIndex, 2>;
@@ -73,7 +74,7 @@ struct Ask {
     bool plain() const { return !reservation && credits.empty() && !wishes.affinity && fault.empty(); }
 };
 
-Ask ask_for(const model::Pod& pod, const Ledger& ledger);
+Ask ask_for(const model::Pod& pod, const View& ledger);
 Ask ask_for(const model::Reservation& reservation);
 
 }  // namespace berth::sched

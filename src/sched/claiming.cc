@@ -12,7 +12,7 @@ ClaimReservation claim_on(const model::Reservation& object, std::string pod, std
 }  // namespace
 
 std::vector<ClaimReservation> claims_for(const model::Pod& pod, const ledger::Charges& charges,
-                                         const ledger::Ledger& ledger) {
+                                         const ledger::View& ledger) {
     std::vector<ClaimReservation> out;
     for (const auto& charge : charges) {
         const auto& object = *ledger.reservation(charge.reservation).object;
@@ -23,7 +23,7 @@ std::vector<ClaimReservation> claims_for(const model::Pod& pod, const ledger::Ch
     return out;
 }
 
-std::optional<ClaimReservation> release_of(ledger::ReservationIndex claimed, const ledger::Ledger& ledger) {
+std::optional<ClaimReservation> release_of(ledger::ReservationIndex claimed, const ledger::View& ledger) {
     const auto& entry = ledger.reservation(claimed);
     const auto& object = *entry.object;
     if (!model::is_claimed(object) || entry.used_up || !entry.owners.empty()) return std::nullopt;

@@ -13,9 +13,9 @@ namespace berth::sched {
 
 // What has to be claimed before a pod with these charges is bound.
 std::vector<ClaimReservation> claims_for(const model::Pod& pod, const ledger::Charges& charges,
-                                         const ledger::Ledger& ledger);
+                                         const ledger::View& ledger);
 
 // The release of a claim whose pod is neither bound nor being bound.
-std::optional<ClaimReservation> release_of(ledger::ReservationIndex claimed, const ledger::Ledger& ledger);
+std::optional<ClaimReservation> release_of(ledger::ReservationIndex claimed, const ledger::View& ledger);
 
 }  // namespace berth::sched

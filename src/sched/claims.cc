@@ -10,11 +10,11 @@ namespace {
 using model::VolumeKind;
 using Said = std::optional<std::string>;
 
-Claim find_claim(const Ask& ask, const Ledger& ledger, const model::Volume& volume) {
+Claim find_claim(const Ask& ask, const View& ledger, const model::Volume& volume) {
     return ledger.volumes().claims().find(ask.spec->ns + "/" + volume.id);
 }
 
-bool waits_for_consumer(const Ledger& ledger, const model::PersistentVolumeClaim& claim) {
+bool waits_for_consumer(const View& ledger, const model::PersistentVolumeClaim& claim) {
     const auto found = claim.class_name().empty() ? nullptr : ledger.volumes().classes().find(claim.class_name());
     return found && found->wait_for_consumer;
 }
@@ -24,7 +24,7 @@ bool counts(const Ask& ask, const model::Volume& volume) {
     return volume.kind == VolumeKind::Claim || (volume.kind == VolumeKind::Ephemeral && ask.pod);
 }
 
-Said restrictions(const Ask& ask, const Ledger& ledger) {
+Said restrictions(const Ask& ask, const View& ledger) {
     for (const auto& volume : ask.spec->volumes) {
         if (volume.kind == VolumeKind::Claim && !find_claim(ask, ledger, volume)) {
             return fmt::format("persistentvolumeclaim \"{}\" not found", volume.id);
@@ -54,7 +54,7 @@ Said unusable(const Ask& ask, const model::Volume& volume, const Claim& claim) {
     return std::nullopt;
 }
 
-Said binding(const Ask& ask, const Ledger& ledger) {
+Said binding(const Ask& ask, const View& ledger) {
     bool immediate = false;
     for (const auto& volume : ask.spec->volumes) {
         if (!counts(ask, volume)) continue;
@@ -67,7 +67,7 @@ Said binding(const Ask& ask, const Ledger& ledger) {
     return std::nullopt;
 }
 
-Said zone(const Ask& ask, const Ledger& ledger) {
+Said zone(const Ask& ask, const View& ledger) {
     for (const auto& name : claims_of(ask, ledger).volumes) {
         if (!ledger.volumes().volumes().find(name)) return fmt::format("persistentvolume \"{}\" not found", name);
     }
@@ -76,7 +76,7 @@ Said zone(const Ask& ask, const Ledger& ledger) {
 
 }  // namespace
 
-std::optional<Refusal> claims_refusal(const Ask& ask, const Ledger& ledger) {
+std::optional<Refusal> claims_refusal(const Ask& ask, const View& ledger) {
     if (ask.spec->volumes.empty()) return std::nullopt;
     if (auto said = restrictions(ask, ledger)) return Refusal{PluginId::VolumeRestrictions, {*std::move(said)}, true};
     if (auto said = binding(ask, ledger)) return Refusal{PluginId::VolumeBinding, {*std::move(said)}, true};
@@ -84,7 +84,7 @@ std::optional<Refusal> claims_refusal(const Ask& ask, const Ledger& ledger) {
     return std::nullopt;
 }
 
-AskedClaims claims_of(const Ask& ask, const Ledger& ledger) {
+AskedClaims claims_of(const Ask& ask, const View& ledger) {
     AskedClaims out;
     for (const auto& volume : ask.spec->volumes) {
         if (!counts(ask, volume)) continue;

@@ -22,10 +22,10 @@ struct AskedClaims {
 };
 
 // The refusal that the volume plugins give before any node is looked at, in their order, if any.
-std::optional<Refusal> claims_refusal(const Ask& ask, const Ledger& ledger);
+std::optional<Refusal> claims_refusal(const Ask& ask, const View& ledger);
 
 // Claims that are unknown are left out: claims_refusal() has refused such an ask.
-AskedClaims claims_of(const Ask& ask, const Ledger& ledger);
+AskedClaims claims_of(const Ask& ask, const View& ledger);
 
 // Reservations that the ask matches hold nothing against it, on any row.
 bool is_matched(const Ask& ask, const ledger::Volumes::User& user);

@@ -4,14 +4,14 @@
 
 namespace berth::sched {
 
-Cost cost_of(const Victims& victims, const Ledger& ledger) {
+Cost cost_of(const Victims& victims, const View& ledger) {
     const auto& first = ledger.pod(victims.pods.front());
     int64_t sum = 0;
     for (const PodIndex pod : victims.pods) sum += int64_t{ledger.pod(pod).priority} + (int64_t{1} << 31);
     return {victims.violations, first.priority, sum, static_cast<int64_t>(victims.pods.size()), -first.started.nanos};
 }
 
-void CostMemory::Rows::follow(const Ledger& ledger) {
+void CostMemory::Rows::follow(const View& ledger) {
     const auto& changes = ledger.changes();
     const bool known = changes.remembers(seen_) && budgets_ == ledger.budgets().version();
     if (!known) entries_.assign(entries_.size(), Entry());
@@ -21,7 +21,7 @@ void CostMemory::Rows::follow(const Ledger& ledger) {
     budgets_ = ledger.budgets().version();
 }
 
-std::optional<Cost> CostMemory::Rows::cost(Row row, const VictimsBySums& sums, const Ledger& ledger) {
+std::optional<Cost> CostMemory::Rows::cost(Row row, const VictimsBySums& sums, const View& ledger) {
     Entry& entry = entries_[row];
     if (entry.state == State::Unknown) {
         const RowAnswer answer = sums.answer(row);

@@ -19,7 +19,7 @@ struct Cost {
     int64_t minus_start = 0;  // of the one that runs longest among those of the highest priority
     auto operator<=>(const Cost&) const = default;
 };
-Cost cost_of(const Victims& victims, const Ledger& ledger);
+Cost cost_of(const Victims& victims, const View& ledger);
 
 // The costs of all rows for asks with one spec, by sums, kept from ask to ask: only rows that changed since are
 // computed anew. A few specs are remembered, the least recently used goes first.
@@ -28,7 +28,7 @@ public:
     // Costs for the ask's spec, current as of now; valid until the next call. nullopt: nobody's going would help.
     class Rows {
     public:
-        std::optional<Cost> cost(Row row, const VictimsBySums& sums, const Ledger& ledger);
+        std::optional<Cost> cost(Row row, const VictimsBySums& sums, const View& ledger);
 
     private:
         friend class CostMemory;
@@ -37,7 +37,7 @@ public:
             State state = State::Unknown;
             Cost cost;
         };
-        void follow(const Ledger& ledger);
+        void follow(const View& ledger);
         std::shared_ptr<const model::PodSpec> spec_;
         uint64_t seen_ = 0;
         uint64_t budgets_ = 0;

@@ -3,7 +3,7 @@
 #include "sched/match.h"
 
 namespace berth::sched {
-Credit credit_of(Few matched, const Ledger& ledger) {
+Credit credit_of(Few matched, const View& ledger) {
     Credit credit{std::move(matched), {}, nullptr};
     for (const ReservationIndex index : credit.matched) {
         const auto& ports = ledger.reservation(index).ports;
@@ -12,7 +12,7 @@ Credit credit_of(Few matched, const Ledger& ledger) {
     return credit;
 }
 
-Ask ask_on(const model::Pod& pod, const Ledger& ledger, Row row) {
+Ask ask_on(const model::Pod& pod, const View& ledger, Row row) {
     Ask ask;
     ask.spec = pod.spec.get();
     ask.pod = &pod;
@@ -31,7 +31,7 @@ Ask ask_on(const model::Pod& pod, const Ledger& ledger, Row row) {
     return ask;
 }
 
-bool admits(const Credit& credit, const Drawing& drawing, const Ask& ask, const Ledger& ledger, Row row) {
+bool admits(const Credit& credit, const Drawing& drawing, const Ask& ask, const View& ledger, Row row) {
     if (!drawing.enough() || ledger.at(row).unreadable > 0) return false;
     if (ask.wishes.affinity && drawing.charges.empty()) return false;
     return ask.spec->ports.empty() || !ledger.at(row).ports.clashes(ask.spec->ports, credit.ports);

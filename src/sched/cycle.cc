@@ -22,7 +22,7 @@ struct Shortage {
 };
 
 // The largest over the resources.
-Shortage shortage_on(const model::PodSpec& spec, const Ledger& ledger, Row row) {
+Shortage shortage_on(const model::PodSpec& spec, const View& ledger, Row row) {
     Shortage worst;
     spec.requests.for_each([&](model::ResourceId id, int64_t amount) {
         if (amount <= 0) return;
@@ -34,7 +34,7 @@ Shortage shortage_on(const model::PodSpec& spec, const Ledger& ledger, Row row) 
 }
 
 // Somebody is nominated there, or has its room there and waits for others to go: an older one would be served first.
-bool awaited(const Ask& ask, const Ledger& ledger, const Nominated& nominated, Row row) {
+bool awaited(const Ask& ask, const View& ledger, const Nominated& nominated, Row row) {
     const auto& here = ledger.at(row).reservations;
     return !nominated.before(ask, ledger, row).empty() ||
            std::any_of(here.begin(), here.end(), [&](ReservationIndex index) {
@@ -44,7 +44,7 @@ bool awaited(const Ask& ask, const Ledger& ledger, const Nominated& nominated, R
 }
 
 // What is more than the node has even when it is empty.
-std::vector<std::string> too_large(const model::PodSpec& spec, const Ledger& ledger, Row row) {
+std::vector<std::string> too_large(const model::PodSpec& spec, const View& ledger, Row row) {
     std::vector<std::string> reasons;
     spec.requests.for_each([&](model::ResourceId id, int64_t amount) {
         const auto* column = ledger.column(id);
@@ -56,7 +56,7 @@ std::vector<std::string> too_large(const model::PodSpec& spec, const Ledger& led
 }
 
 // What closes a row to a reservation that may wait there.
-Strikes closed_to_waiting(const Ask& ask, const Ledger& ledger, const Profile& profile, const Nominated& nominated) {
+Strikes closed_to_waiting(const Ask& ask, const View& ledger, const Profile& profile, const Nominated& nominated) {
     Strikes strikes = filter(ask, ledger, profile, 0, static_cast<Row>(ledger.rows()), kFit);
     strikes.each_open([&](Row row) {
         auto reasons = too_large(*ask.spec, ledger, row);
@@ -68,7 +68,7 @@ Strikes closed_to_waiting(const Ask& ask, const Ledger& ledger, const Profile& p
     return strikes;
 }
 
-Row least_short(const Ask& ask, const Ledger& ledger, const Strikes& strikes) {
+Row least_short(const Ask& ask, const View& ledger, const Strikes& strikes) {
     Row best = ledger::kNoRow;
     Shortage least;
     strikes.each_open([&](Row row) {
@@ -83,7 +83,7 @@ Row least_short(const Ask& ask, const Ledger& ledger, const Strikes& strikes) {
 }
 
 // Waits where the least is missing, if no row is open and the reservation may wait.
-Decision placed_or_waiting(const Ask& ask, const Ledger& ledger, const Profile& profile, const Nominated& nominated,
+Decision placed_or_waiting(const Ask& ask, const View& ledger, const Profile& profile, const Nominated& nominated,
                            Verdict verdict) {
     Decision decision{std::move(verdict), {}, {}, false, {}};
     if (decision.verdict.chosen != ledger::kNoRow || !ask.reservation->pre_allocation) return decision;
@@ -104,7 +104,7 @@ Strikes filter_all(const Ask& ask, Ledger& ledger, const Profile& profile, const
 
 }  // namespace
 
-model::Resources missing_on(const model::PodSpec& spec, const Ledger& ledger, Row row) {
+model::Resources missing_on(const model::PodSpec& spec, const View& ledger, Row row) {
     model::Resources missing;
     spec.requests.for_each([&](model::ResourceId id, int64_t amount) {
         const int64_t short_by = base::saturating_subtract(amount, ledger.free(row, id));
@@ -113,7 +113,7 @@ model::Resources missing_on(const model::PodSpec& spec, const Ledger& ledger, Ro
     return missing;
 }
 
-Decision decided(const Ask& ask, const Ledger& ledger, Verdict verdict) {
+Decision decided(const Ask& ask, const View& ledger, Verdict verdict) {
     Decision decision{std::move(verdict), {}, {}, false, {}};
     const Row chosen = decision.verdict.chosen;
     if (chosen == ledger::kNoRow) return decision;
@@ -130,7 +130,7 @@ Decision decided(const Ask& ask, Ledger& ledger, const Nominated& nominated, Ver
     return decision;
 }
 
-Decision decide_pod(const model::Pod& pod, const Ledger& ledger, const Profile& profile) {
+Decision decide_pod(const model::Pod& pod, const View& ledger, const Profile& profile) {
     const Ask ask = ask_for(pod, ledger);
     return decided(ask, ledger, decide(ask, ledger, profile));
 }
@@ -147,7 +147,7 @@ Decision decide_pod(const Ask& ask, Ledger& ledger, const Profile& profile, cons
     return decided(ask, ledger, nominated, weigh(ask, ledger, profile, filter_all(ask, ledger, profile, nominated)));
 }
 
-Decision decide_reservation(const model::Reservation& reservation, const Ledger& ledger, const Profile& profile) {
+Decision decide_reservation(const model::Reservation& reservation, const View& ledger, const Profile& profile) {
     const Ask ask = ask_for(reservation);
     return placed_or_waiting(ask, ledger, profile, {}, decide(ask, ledger, profile));
 }

@@ -18,20 +18,20 @@ struct Decision {
 };
 
 // What the verdict means for reservations: who pays, what is written.
-Decision decided(const Ask& ask, const Ledger& ledger, Verdict verdict);
+Decision decided(const Ask& ask, const View& ledger, Verdict verdict);
 // The same beside nominated pods: what was promised to them is not for others.
 Decision decided(const Ask& ask, Ledger& ledger, const Nominated& nominated, Verdict verdict);
 
 // What the row lacks for it.
-model::Resources missing_on(const model::PodSpec& spec, const Ledger& ledger, Row row);
+model::Resources missing_on(const model::PodSpec& spec, const View& ledger, Row row);
 
-Decision decide_pod(const model::Pod& pod, const Ledger& ledger, const Profile& profile);
+Decision decide_pod(const model::Pod& pod, const View& ledger, const Profile& profile);
 // The same beside pods that wait for room elsewhere. A pod that has been waiting for room on a node goes there as soon
 // as it can, whatever the scores.
 Decision decide_pod(const Ask& ask, Ledger& ledger, const Profile& profile, const Nominated& nominated);
 // A reservation passes every filter like a pod. When only room is lacking and it pre-allocates, it waits on the node
 // with the least shortage, but not where others are going for a pod; one that is larger than every node stays pending.
-Decision decide_reservation(const model::Reservation& reservation, const Ledger& ledger, const Profile& profile);
+Decision decide_reservation(const model::Reservation& reservation, const View& ledger, const Profile& profile);
 Decision decide_reservation(const model::Reservation& reservation, Ledger& ledger, const Profile& profile,
                             const Nominated& nominated);
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kManyThings = 200;
 
-std::vector<int64_t> total_scores(const Ask& ask, const Ledger& ledger, const Profile& profile,
+std::vector<int64_t> total_scores(const Ask& ask, const View& ledger, const Profile& profile,
                                   std::span<const Row> feasible) {
     std::vector<int64_t> total(feasible.size());
     std::vector<int64_t> points(feasible.size());
@@ -25,14 +25,14 @@ std::vector<int64_t> total_scores(const Ask& ask, const Ledger& ledger, const Pr
     return total;
 }
 
-std::vector<int64_t> scores_by_reservations(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible) {
+std::vector<int64_t> scores_by_reservations(const Ask& ask, const View& ledger, std::span<const Row> feasible) {
     std::vector<int64_t> scores;
     if (ask.credits.empty()) return scores;
     for (const Row row : feasible) scores.push_back(reservation_score(ask, ledger, row));
     return scores;
 }
 
-Row best(const Ledger& ledger, std::span<const Row> feasible, std::span<const int64_t> scores,
+Row best(const View& ledger, std::span<const Row> feasible, std::span<const int64_t> scores,
          std::span<const int64_t> supplied) {
     Row chosen = ledger::kNoRow;
     std::pair<int64_t, int64_t> highest;
@@ -62,7 +62,7 @@ size_t looks_per_row(const model::PodSpec& spec) {
            (spec.required_nodes ? spec.required_nodes->size() : 0) + spec.tolerations.size() + spec.volumes.size();
 }
 
-uint64_t looks_expected(const model::PodSpec& spec, const Ledger& ledger) {
+uint64_t looks_expected(const model::PodSpec& spec, const View& ledger) {
     using ledger::Tallies;
     const uint64_t by_rows = ledger.rows() * looks_per_row(spec);
     const size_t terms = spec.affinity.size() + spec.anti_affinity.size();
@@ -72,7 +72,7 @@ uint64_t looks_expected(const model::PodSpec& spec, const Ledger& ledger) {
     return by_rows + terms * (2 * Tallies::kLooksPerTerm + groups * Tallies::kLooksPerGroup);
 }
 
-Strikes filter(const Ask& ask, const Ledger& ledger, const Profile& profile, Row begin, Row end,
+Strikes filter(const Ask& ask, const View& ledger, const Profile& profile, Row begin, Row end,
                std::optional<PluginId> but) {
     ledger.count_looks((end - begin) * looks_per_row(*ask.spec));
     Strikes strikes(ledger, begin, end);
@@ -82,11 +82,11 @@ Strikes filter(const Ask& ask, const Ledger& ledger, const Profile& profile, Row
     return strikes;
 }
 
-Verdict decide(const Ask& ask, const Ledger& ledger, const Profile& profile) {
+Verdict decide(const Ask& ask, const View& ledger, const Profile& profile) {
     return weigh(ask, ledger, profile, filter(ask, ledger, profile, 0, static_cast<Row>(ledger.rows())));
 }
 
-Verdict weigh(const Ask& ask, const Ledger& ledger, const Profile& profile, Strikes strikes,
+Verdict weigh(const Ask& ask, const View& ledger, const Profile& profile, Strikes strikes,
               std::span<const int64_t> extra) {
     std::vector<Row> feasible = strikes.open_rows();
     if (auto fault = fault_in_scoring(ask, profile, feasible); !fault.empty()) {
@@ -99,12 +99,12 @@ Verdict weigh(const Ask& ask, const Ledger& ledger, const Profile& profile, Stri
     return {std::move(feasible), std::move(scores), std::move(supplied), chosen, std::move(strikes)};
 }
 
-Row best_of(const Ask& ask, const Ledger& ledger, const Profile& profile, std::span<const Row> feasible) {
+Row best_of(const Ask& ask, const View& ledger, const Profile& profile, std::span<const Row> feasible) {
     return best(ledger, feasible, total_scores(ask, ledger, profile, feasible),
                 scores_by_reservations(ask, ledger, feasible));
 }
 
-std::string diagnosis(const Strikes& strikes, const Ledger& ledger) {
+std::string diagnosis(const Strikes& strikes, const View& ledger) {
     if (ledger.node_count() == 0) return "no nodes available to schedule pods";
     if (const Refusal* refusal = strikes.refused()) {
         return fmt::format("0/{} nodes are available: {}.", ledger.node_count(), fmt::join(refusal->reasons, ", "));

@@ -21,27 +21,27 @@ struct Verdict {
 };
 
 // The plain whole-table evaluation: the definition, and the oracle of every faster way.
-Verdict decide(const Ask& ask, const Ledger& ledger, const Profile& profile);
+Verdict decide(const Ask& ask, const View& ledger, const Profile& profile);
 // The same when the filters have spoken already.
 // `extra`, if any, are points by row that others add.
-Verdict weigh(const Ask& ask, const Ledger& ledger, const Profile& profile, Strikes strikes,
+Verdict weigh(const Ask& ask, const View& ledger, const Profile& profile, Strikes strikes,
               std::span<const int64_t> extra = {});
 
 // The best of these rows, all of them feasible: what decide() chooses when no other row is.
-Row best_of(const Ask& ask, const Ledger& ledger, const Profile& profile, std::span<const Row> feasible);
+Row best_of(const Ask& ask, const View& ledger, const Profile& profile, std::span<const Row> feasible);
 
 // What filters look at on each row, for Ledger::count_looks().
 size_t looks_per_row(const model::PodSpec& spec);
 // What a first attempt may cost. Who asks for few things is not expected to be long, however large the cluster is.
-uint64_t looks_expected(const model::PodSpec& spec, const Ledger& ledger);
+uint64_t looks_expected(const model::PodSpec& spec, const View& ledger);
 
 inline constexpr PluginId kFit = PluginId::NodeResourcesFit;
 
 // Runs the filters alone over [begin, end); all but one, if one is named.
-Strikes filter(const Ask& ask, const Ledger& ledger, const Profile& profile, Row begin, Row end,
+Strikes filter(const Ask& ask, const View& ledger, const Profile& profile, Row begin, Row end,
                std::optional<PluginId> but = {});
 
 // "0/5 nodes are available: 2 Insufficient cpu, 3 node(s) had untolerated taint(s)."
-std::string diagnosis(const Strikes& strikes, const Ledger& ledger);
+std::string diagnosis(const Strikes& strikes, const View& ledger);
 
 }  // namespace berth::sched

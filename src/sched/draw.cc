@@ -44,7 +44,7 @@ int64_t supplied(const Ask& ask, F remaining) {
 }
 
 // The mean over its resources of min(1, (charged + request) / allocatable).
-int64_t fullness(ReservationIndex index, const Ask& ask, const Ledger& ledger) {
+int64_t fullness(ReservationIndex index, const Ask& ask, const View& ledger) {
     const auto& entry = ledger.reservation(index);
     int64_t sum = 0;
     int64_t count = 0;
@@ -56,17 +56,17 @@ int64_t fullness(ReservationIndex index, const Ask& ask, const Ledger& ledger) {
     return count == 0 ? 0 : mean_of(sum, count);
 }
 
-bool holds(ReservationIndex index, const model::HostPort& port, const Ledger& ledger) {
+bool holds(ReservationIndex index, const model::HostPort& port, const View& ledger) {
     const auto& ports = ledger.reservation(index).ports;
     return std::any_of(ports.begin(), ports.end(), [&](const auto& held) { return ledger::clash(held, port); });
 }
 
-int64_t wanted_ports(ReservationIndex index, const Ask& ask, const Ledger& ledger) {
+int64_t wanted_ports(ReservationIndex index, const Ask& ask, const View& ledger) {
     return std::count_if(ask.spec->ports.begin(), ask.spec->ports.end(),
                          [&](const auto& port) { return holds(index, port, ledger); });
 }
 
-bool shares_claim(ReservationIndex index, const Ask& ask, const Ledger& ledger) {
+bool shares_claim(ReservationIndex index, const Ask& ask, const View& ledger) {
     if (ask.spec->volumes.empty()) return false;
     const auto& spec = *ledger.reservation(index).spec;
     if (spec.ns != ask.spec->ns) return false;
@@ -90,7 +90,7 @@ struct Rank {
     auto operator<=>(const Rank&) const = default;
 };
 
-Rank rank_of(ReservationIndex index, const Ask& ask, const Ledger& ledger) {
+Rank rank_of(ReservationIndex index, const Ask& ask, const View& ledger) {
     const auto& object = *ledger.reservation(index).object;
     return {-wanted_ports(index, ask, ledger),
             object.order == 0,
@@ -104,7 +104,7 @@ Rank rank_of(ReservationIndex index, const Ask& ask, const Ledger& ledger) {
 using Ranked = std::vector<std::pair<Rank, ReservationIndex>>;
 
 // When all that are left after ports and order are reusable, only the earliest created is used.
-void prefer_oldest_reusable(Ranked& ranked, const Ledger& ledger) {
+void prefer_oldest_reusable(Ranked& ranked, const View& ledger) {
     const auto same_start = [&](const auto& other) {
         return std::tie(other.first.ports, other.first.unordered, other.first.order) ==
                std::tie(ranked.front().first.ports, ranked.front().first.unordered, ranked.front().first.order);
@@ -119,7 +119,7 @@ void prefer_oldest_reusable(Ranked& ranked, const Ledger& ledger) {
 }
 
 // The best first.
-void rank(Few& found, const Ask& ask, const Ledger& ledger) {
+void rank(Few& found, const Ask& ask, const View& ledger) {
     if (found.size() == 1) return;
     Ranked ranked;
     for (const ReservationIndex index : found) ranked.emplace_back(rank_of(index, ask, ledger), index);
@@ -130,7 +130,7 @@ void rank(Few& found, const Ask& ask, const Ledger& ledger) {
 
 // Whether it has anything left of what the pod asks for: an amount, a port, a claim, or, for a pod that asks for none
 // of these, its slot.
-bool useful(ReservationIndex index, const Ask& ask, const Ledger& ledger) {
+bool useful(ReservationIndex index, const Ask& ask, const View& ledger) {
     bool asks = false;
     bool has = false;
     each_amount(ask.spec->requests, [&](model::ResourceId id, int64_t) {
@@ -141,7 +141,7 @@ bool useful(ReservationIndex index, const Ask& ask, const Ledger& ledger) {
     return wanted_ports(index, ask, ledger) > 0 || shares_claim(index, ask, ledger);
 }
 
-Drawing draw_from(std::span<const ReservationIndex> from, const Ask& ask, const Ledger& ledger, Row row) {
+Drawing draw_from(std::span<const ReservationIndex> from, const Ask& ask, const View& ledger, Row row) {
     Drawing drawing;
     drawing.charges = charges_to(from, *ask.spec, ledger);
     drawing.lacking = ledger.lacking(ask.spec->requests, drawing.charges, row);
@@ -149,13 +149,13 @@ Drawing draw_from(std::span<const ReservationIndex> from, const Ask& ask, const 
 }
 
 // From no other; from none, if it is of no use.
-Drawing draw_alone(ReservationIndex index, const Ask& ask, const Ledger& ledger, Row row) {
+Drawing draw_alone(ReservationIndex index, const Ask& ask, const View& ledger, Row row) {
     Drawing drawing = draw_from({&index, useful(index, ask, ledger) ? 1u : 0u}, ask, ledger, row);
     drawing.withheld = withheld_by(index, ask.spec->requests, ledger);
     return drawing;
 }
 
-Drawing draw_from_one(const Few& of, const Ask& ask, const Ledger& ledger, Row row) {
+Drawing draw_from_one(const Few& of, const Ask& ask, const View& ledger, Row row) {
     Few best;
     std::tuple<size_t, size_t, bool> least;
     for (const ReservationIndex index : of) {
@@ -172,7 +172,7 @@ Drawing draw_from_one(const Few& of, const Ask& ask, const Ledger& ledger, Row r
 }
 
 // The pod's slot is charged to the nominated one: the first with which it has one.
-Drawing draw_jointly(Few from, const Ask& ask, const Ledger& ledger, Row row) {
+Drawing draw_jointly(Few from, const Ask& ask, const View& ledger, Row row) {
     rank(from, ask, ledger);
     const Drawing best = draw_from(from, ask, ledger, row);
     if (!best.lacking.has(model::kPods)) return best;
@@ -185,7 +185,7 @@ Drawing draw_jointly(Few from, const Ask& ask, const Ledger& ledger, Row row) {
 }
 
 // Others may have taken more of a reservation than it had left; only the nominated one is charged beyond that.
-Drawing draw_as_promised(const ledger::Charges& charges, const Ask& ask, const Ledger& ledger, Row row) {
+Drawing draw_as_promised(const ledger::Charges& charges, const Ask& ask, const View& ledger, Row row) {
     Drawing drawing{charges, ledger.lacking(ask.spec->requests, charges, row), {}};
     for (const auto& charge : charges) {
         const bool nominated = &charge == &charges.front();
@@ -200,7 +200,7 @@ Drawing draw_as_promised(const ledger::Charges& charges, const Ask& ask, const L
 }  // namespace
 
 std::vector<model::ResourceId> withheld_by(ReservationIndex index, const model::Resources& request,
-                                           const Ledger& ledger) {
+                                           const View& ledger) {
     std::vector<model::ResourceId> out;
     const auto& entry = ledger.reservation(index);
     if (entry.policy != model::AllocatePolicy::Restricted) return out;
@@ -211,7 +211,7 @@ std::vector<model::ResourceId> withheld_by(ReservationIndex index, const model::
     return out;
 }
 
-Drawing draw_on(const Credit& credit, const Ask& ask, const Ledger& ledger, Row row) {
+Drawing draw_on(const Credit& credit, const Ask& ask, const View& ledger, Row row) {
     if (ledger.at(row).unreadable > 0) return draw_from({}, ask, ledger, row);
     if (credit.promised) return draw_as_promised(*credit.promised, ask, ledger, row);
     if (credit.matched.size() == 1) return draw_alone(credit.matched.front(), ask, ledger, row);
@@ -231,12 +231,12 @@ Drawing draw_on(const Credit& credit, const Ask& ask, const Ledger& ledger, Row 
     return joint.empty() ? draw_from({}, ask, ledger, row) : draw_from_one(joint, ask, ledger, row);
 }
 
-ledger::Charges charges_on(const Ask& ask, const Ledger& ledger, Row row) {
+ledger::Charges charges_on(const Ask& ask, const View& ledger, Row row) {
     const Credit* credit = ask.credit(row);
     return credit ? draw_on(*credit, ask, ledger, row).charges : ledger::Charges();
 }
 
-int64_t score_of(const ledger::Charges& charges, const Ask& ask, const Ledger& ledger) {
+int64_t score_of(const ledger::Charges& charges, const Ask& ask, const View& ledger) {
     if (charges.empty()) return 0;
     const int64_t share = supplied(ask, [&](model::ResourceId id) {
         int64_t sum = 0;
@@ -246,11 +246,11 @@ int64_t score_of(const ledger::Charges& charges, const Ask& ask, const Ledger& l
     return share * (kWhole + 1) + fullness(charges.front().reservation, ask, ledger);
 }
 
-int64_t reservation_score(const Ask& ask, const Ledger& ledger, Row row) {
+int64_t reservation_score(const Ask& ask, const View& ledger, Row row) {
     return score_of(charges_on(ask, ledger, row), ask, ledger);
 }
 
-ledger::Charges charges_to(std::span<const ReservationIndex> from, const model::PodSpec& spec, const Ledger& ledger) {
+ledger::Charges charges_to(std::span<const ReservationIndex> from, const model::PodSpec& spec, const View& ledger) {
     if (from.empty()) return {};
     if (from.size() == 1 && !spec.requests.empty()) return {{from.front(), spec.requests}};
     ledger::Charges charges(from.size());
@@ -273,7 +273,7 @@ ledger::Charges charges_to(std::span<const ReservationIndex> from, const model::
 
 namespace {
 
-void add_links(const ledger::Charges& charges, const Ledger& ledger, model::Labels& out) {
+void add_links(const ledger::Charges& charges, const View& ledger, model::Labels& out) {
     std::vector<model::Draw> draws;
     for (const auto& charge : charges) {
         const auto& meta = ledger.reservation(charge.reservation).object->meta;
@@ -286,7 +286,7 @@ void add_links(const ledger::Charges& charges, const Ledger& ledger, model::Labe
 
 }  // namespace
 
-model::Labels annotations_for(const ledger::Charges& charges, const model::Pod& pod, const Ledger& ledger) {
+model::Labels annotations_for(const ledger::Charges& charges, const model::Pod& pod, const View& ledger) {
     model::Labels out;
     if (!charges.empty()) add_links(charges, ledger, out);
     if (pod.meta.annotations.empty()) return out;

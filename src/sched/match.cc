@@ -40,7 +40,7 @@ std::optional<model::ResourceId> unequal(const ledger::ReservationEntry& entry, 
 
 }  // namespace
 
-bool suits(const ledger::Ledger& ledger, ledger::ReservationIndex index, const model::Pod& pod,
+bool suits(const ledger::View& ledger, ledger::ReservationIndex index, const model::Pod& pod,
            const model::ReservationWishes& wishes) {
     const ledger::ReservationEntry& entry = ledger.reservation(index);
     const model::Reservation& object = *entry.object;
@@ -50,12 +50,12 @@ bool suits(const ledger::Ledger& ledger, ledger::ReservationIndex index, const m
     return !wishes.affinity || affinity_matches(*wishes.affinity, object, ledger.node(entry.row));
 }
 
-bool matches(const ledger::Ledger& ledger, ledger::ReservationIndex index, const model::Pod& pod,
+bool matches(const ledger::View& ledger, ledger::ReservationIndex index, const model::Pod& pod,
              const model::ReservationWishes& wishes) {
     return ledger.reservation(index).open() && suits(ledger, index, pod, wishes);
 }
 
-std::string closed_because(const ledger::Ledger& ledger, ledger::ReservationIndex index) {
+std::string closed_because(const ledger::View& ledger, ledger::ReservationIndex index) {
     const ledger::ReservationEntry& entry = ledger.reservation(index);
     const model::Reservation& object = *entry.object;
     if (object.phase != model::ReservationPhase::Available || entry.row == ledger::kNoRow) return "";
@@ -67,7 +67,7 @@ std::string closed_because(const ledger::Ledger& ledger, ledger::ReservationInde
     return fmt::format("{} has a pod whose {} cannot be read", object.node, model::kReservationAllocated);
 }
 
-std::string why_unsuited(const ledger::Ledger& ledger, ledger::ReservationIndex index, const model::Pod& pod,
+std::string why_unsuited(const ledger::View& ledger, ledger::ReservationIndex index, const model::Pod& pod,
                          const model::ReservationWishes& wishes) {
     const ledger::ReservationEntry& entry = ledger.reservation(index);
     const model::Reservation& object = *entry.object;

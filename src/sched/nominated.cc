@@ -16,12 +16,12 @@ bool is_itself(const model::Pod& pod, const Ask& ask) {
     return ask.pod && ask.pod->meta.uid == pod.meta.uid;
 }
 
-bool draws_on(const model::Pod& pod, const Ledger& ledger, Row row) {
+bool draws_on(const model::Pod& pod, const View& ledger, Row row) {
     return !ledger.at(row).reservations.empty() && ask_on(pod, ledger, row).credit(row) != nullptr;
 }
 
 // The ask on the row as it is now, bound to what was promised as far as that is there for the pod.
-Ask promised_on(const model::Pod& pod, const Ledger& ledger, Row row, const Promised& promised) {
+Ask promised_on(const model::Pod& pod, const View& ledger, Row row, const Promised& promised) {
     Ask ask = ask_on(pod, ledger, row);
     const Credit* credit = ask.credit(row);
     if (!promised || !credit) return ask;
@@ -32,13 +32,13 @@ Ask promised_on(const model::Pod& pod, const Ledger& ledger, Row row, const Prom
 }
 
 // The ask on the row as it is now; what it is bound to stays.
-Ask again(const Ask& ask, const Ledger& ledger, Row row) {
+Ask again(const Ask& ask, const View& ledger, Row row) {
     const Credit* credit = ask.credit(row);
     return credit ? promised_on(*ask.pod, ledger, row, credit->promised) : ask;
 }
 
 // One that is used up holds what its owner left, a port for instance, until its end is stored.
-bool lets_go_soon(const Ledger& ledger, Row row) {
+bool lets_go_soon(const View& ledger, Row row) {
     const auto& here = ledger.at(row).reservations;
     return std::any_of(here.begin(), here.end(), [&](ReservationIndex index) {
         const auto& entry = ledger.reservation(index);
@@ -86,13 +86,13 @@ std::vector<std::string> Nominated::victims(std::string_view uid) const {
 }
 
 // Whom nothing was promised, since it was nominated before a restart, comes after those who were promised something.
-bool Nominated::yields(const Ask& ask, const Ledger& ledger, Row row, const model::Pod& to) const {
+bool Nominated::yields(const Ask& ask, const View& ledger, Row row, const model::Pod& to) const {
     if (ask.reservation || to.spec->priority >= ask.spec->priority) return true;
     if (waits_.find(to.meta.uid)->second.promised) return true;
     return !promised(ask, ledger, row) && draws_on(to, ledger, row);
 }
 
-Yielding Nominated::before(const Ask& ask, const Ledger& ledger, Row row) const {
+Yielding Nominated::before(const Ask& ask, const View& ledger, Row row) const {
     Yielding out;
     const auto found = by_node_.find(ledger.name(row));
     if (found == by_node_.end()) return out;
@@ -116,7 +116,7 @@ Yielding Nominated::before(const Ask& ask, const Ledger& ledger, Row row) const 
     return out;
 }
 
-std::vector<PodPtr> Nominated::behind(const Ask& ask, const Ledger& ledger, Row row) const {
+std::vector<PodPtr> Nominated::behind(const Ask& ask, const View& ledger, Row row) const {
     std::vector<PodPtr> out;
     const auto found = by_node_.find(ledger.name(row));
     if (found == by_node_.end()) return out;
@@ -125,12 +125,12 @@ std::vector<PodPtr> Nominated::behind(const Ask& ask, const Ledger& ledger, Row 
     return out;
 }
 
-bool Nominated::promised(const Ask& ask, const Ledger& ledger, Row row) const {
+bool Nominated::promised(const Ask& ask, const View& ledger, Row row) const {
     const auto own = ask.pod ? waits_.find(ask.pod->meta.uid) : waits_.end();
     return own != waits_.end() && own->second.promised && own->second.node == ledger.name(row);
 }
 
-Ask Nominated::as_promised(const Ask& ask, const Ledger& ledger, Row row) const {
+Ask Nominated::as_promised(const Ask& ask, const View& ledger, Row row) const {
     if (!promised(ask, ledger, row)) return ask;
     return promised_on(*ask.pod, ledger, row, waits_.find(ask.pod->meta.uid)->second.promised);
 }

@@ -42,14 +42,14 @@ public:
     std::vector<std::string> victims(std::string_view uid) const;
 
     // Those on the row that an ask must yield to, other than itself; by uid.
-    Yielding before(const Ask& ask, const Ledger& ledger, Row row) const;
+    Yielding before(const Ask& ask, const View& ledger, Row row) const;
     // Those on the row that must yield to the ask. Their nomination ends when it preempts there.
-    std::vector<std::shared_ptr<const model::Pod>> behind(const Ask& ask, const Ledger& ledger, Row row) const;
+    std::vector<std::shared_ptr<const model::Pod>> behind(const Ask& ask, const View& ledger, Row row) const;
     // Whether it was settled what the pod draws there.
-    bool promised(const Ask& ask, const Ledger& ledger, Row row) const;
+    bool promised(const Ask& ask, const View& ledger, Row row) const;
     // The ask as far as the row is concerned, where it draws what it was promised there; the same ask, if that is
     // nothing, or not there for it any more.
-    Ask as_promised(const Ask& ask, const Ledger& ledger, Row row) const;
+    Ask as_promised(const Ask& ask, const View& ledger, Row row) const;
     // Nodes with nominated pods, by name.
     std::vector<std::string> nodes() const;
 
@@ -59,7 +59,7 @@ private:
         std::vector<std::string> victims;
         std::shared_ptr<const ledger::Charges> promised;
     };
-    bool yields(const Ask& ask, const Ledger& ledger, Row row, const model::Pod& to) const;
+    bool yields(const Ask& ask, const View& ledger, Row row, const model::Pod& to) const;
 
     base::StringMap<std::vector<std::shared_ptr<const model::Pod>>> by_node_;
     base::StringMap<Wait> waits_;  // by uid

@@ -14,7 +14,7 @@ void normalize(std::span<int64_t> points, bool reversed) {
     for (auto& point : points) point = scaled(point, highest, reversed);
 }
 
-void Scorer::score_open(const Ask& ask, const Ledger& ledger, std::span<const uint8_t> open,
+void Scorer::score_open(const Ask& ask, const View& ledger, std::span<const uint8_t> open,
                         std::span<int64_t> points) const {
     std::vector<Row> feasible;
     for (Row row = 0; row < open.size(); ++row) {
@@ -25,7 +25,7 @@ void Scorer::score_open(const Ask& ask, const Ledger& ledger, std::span<const ui
     for (size_t i = 0; i < feasible.size(); ++i) points[feasible[i]] = packed[i];
 }
 
-void NodeScorer::score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
+void NodeScorer::score(const Ask& ask, const View& ledger, std::span<const Row> feasible,
                        std::span<int64_t> points) const {
     raw(ask, ledger, feasible, points);
     if (scaling() != Scaling::None) normalize(points, scaling() == Scaling::ByMaxReversed);

@@ -33,17 +33,17 @@ struct Filter {
     virtual ~Filter() = default;
     virtual PluginId plugin() const = 0;
     std::string_view name() const { return name_of(plugin()); }
-    virtual void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const = 0;
+    virtual void strike(const Ask& ask, const View& ledger, Strikes& strikes) const = 0;
 
     // What the fast way (sched/fast) may rely on. The defaults are always right, and make the ask take the plain way.
     // False only when no row can be struck for this ask, whatever its sums.
-    virtual bool concerns(const Ask&, const Ledger&) const { return true; }
+    virtual bool concerns(const Ask&, const View&) const { return true; }
     // Whether a row's answer depends on its Node object and, of the spec, on tolerations, nodeSelector, required node
     // terms and nodeName alone.
     virtual bool by_node_alone() const { return false; }
     virtual RowTerm row_term() const { return RowTerm::None; }
     // All that it strikes, when that is whole domains.
-    virtual std::optional<std::vector<ClosedDomains>> closed_domains(const Ask&, const Ledger&) const {
+    virtual std::optional<std::vector<ClosedDomains>> closed_domains(const Ask&, const View&) const {
         return std::nullopt;
     }
 };
@@ -56,16 +56,16 @@ struct Scorer {
     virtual ~Scorer() = default;
     virtual PluginId plugin() const = 0;
     std::string_view name() const { return name_of(plugin()); }
-    virtual void score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
+    virtual void score(const Ask& ask, const View& ledger, std::span<const Row> feasible,
                        std::span<int64_t> points) const = 0;
 
     // Why it cannot score the ask; empty: it can.
     virtual std::string fault(const Ask&) const { return {}; }
     // For the fast way, as above. False only when all rows get the same points for this ask.
-    virtual bool concerns(const Ask&, const Ledger&) const { return true; }
+    virtual bool concerns(const Ask&, const View&) const { return true; }
     virtual RowTerm row_term() const { return RowTerm::None; }
     // The same over a whole table: points[row] of the rows that are open; the others get anything.
-    virtual void score_open(const Ask& ask, const Ledger& ledger, std::span<const uint8_t> open,
+    virtual void score_open(const Ask& ask, const View& ledger, std::span<const uint8_t> open,
                             std::span<int64_t> points) const;
 };
 
@@ -74,10 +74,10 @@ enum class Scaling : uint8_t { None, ByMax, ByMaxReversed };
 // Points of the row's Node object and, of the spec, of tolerations, preferred node terms and images alone, scaled over
 // the feasible rows afterwards.
 struct NodeScorer : Scorer {
-    virtual void raw(const Ask& ask, const Ledger& ledger, std::span<const Row> rows,
+    virtual void raw(const Ask& ask, const View& ledger, std::span<const Row> rows,
                      std::span<int64_t> points) const = 0;
     virtual Scaling scaling() const = 0;
-    void score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
+    void score(const Ask& ask, const View& ledger, std::span<const Row> feasible,
                std::span<int64_t> points) const final;
 };
 

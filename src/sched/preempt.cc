@@ -17,7 +17,7 @@ std::string in_their_words(std::string_view answer) {
 // Keeps the best row, and counts why rows cannot help.
 class Tally {
 public:
-    explicit Tally(const Ledger& ledger) : ledger_(ledger) {}
+    explicit Tally(const View& ledger) : ledger_(ledger) {}
     void helpless(const std::vector<std::string>& reasons, size_t rows = 1) {
         asked_ += rows;
         for (const auto& reason : reasons) reasons_[reason] += rows;
@@ -60,7 +60,7 @@ private:
             fmt::format("0/{} nodes are available: {}.", ledger_.node_count(), fmt::join(parts, ", ")));
     }
 
-    const Ledger& ledger_;
+    const View& ledger_;
     size_t candidates_ = 0;
     Cost cost_;
     Row row_ = ledger::kNoRow;
@@ -70,7 +70,7 @@ private:
 };
 
 // A pod that already waits for its victims to end does not look for more.
-bool waits_for_victims(const Ask& ask, const Ledger& ledger, const Strikes& strikes) {
+bool waits_for_victims(const Ask& ask, const View& ledger, const Strikes& strikes) {
     const Row row = ledger.row_of(ask.pod->nominated_node);
     if (row == ledger::kNoRow) return false;
     const Refusal* refusal = strikes.why(row);
@@ -120,7 +120,7 @@ bool counts_everything(const Profile& profile) {
 }
 
 // What the filters after NodeResourcesFit say about the table as it is.
-Strikes after_fit(const Ask& ask, const Ledger& ledger, const Profile& profile) {
+Strikes after_fit(const Ask& ask, const View& ledger, const Profile& profile) {
     Strikes strikes(ledger, 0, static_cast<Row>(ledger.rows()));
     bool reached = false;
     for (const auto& plugin : profile.filters) {

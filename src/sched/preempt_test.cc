@@ -358,7 +358,7 @@ std::optional<Found> reference(const Cluster& cluster, const model::Pod& ask) {
 }
 
 // No victim may stay, none matters as much as the ask, and the table is as it was.
-void check_victims(const Cluster& cluster, const model::Pod& ask, const Ledger& ledger, const Victims& victims) {
+void check_victims(const Cluster& cluster, const model::Pod& ask, const View& ledger, const Victims& victims) {
     const std::string node(ledger.name(victims.row));
     std::set<std::string> gone;
     for (const auto index : victims.pods) {
@@ -376,7 +376,7 @@ void check_victims(const Cluster& cluster, const model::Pod& ask, const Ledger& 
     for (Row row = 0; row < ledger.rows(); ++row) EXPECT_EQ(ledger.recomputed_use(row), fresh.recomputed_use(row));
 }
 
-Names uids(const Ledger& ledger, const Victims& victims) {
+Names uids(const View& ledger, const Victims& victims) {
     Names out;
     for (const auto index : victims.pods) out.push_back(ledger.pod(index).uid.text());
     return out;

@@ -84,7 +84,7 @@ public:
     // What an extender said: the body of its reply, or why there is none.
     std::vector<Plan> answered(const AskExtender& question, const Result<std::string>& body, base::Instant now);
 
-    const ledger::Ledger& ledger() const { return ledger_; }
+    const ledger::View& ledger() const { return ledger_; }
     // For the kinds that only the ledger cares about (volumes, namespaces, budgets...).
     ledger::Ledger& ledger() { return ledger_; }
     void notify(Change change, base::Instant now);

@@ -6,7 +6,7 @@
 
 namespace berth::sched {
 
-Strikes::Strikes(const ledger::Ledger& ledger, Row begin, Row end)
+Strikes::Strikes(const ledger::View& ledger, Row begin, Row end)
     : begin_(begin), end_(end), open_(end - begin), why_(end - begin, kNoRefusal) {
     for (Row row = begin; row < end; ++row) open_[row - begin] = ledger.alive(row);
 }

@@ -26,7 +26,7 @@ class Strikes {
 public:
     using RefusalId = uint16_t;
 
-    Strikes(const ledger::Ledger& ledger, Row begin, Row end);
+    Strikes(const ledger::View& ledger, Row begin, Row end);
     // Over the whole table, with these rows open.
     explicit Strikes(std::vector<uint8_t> open);
 

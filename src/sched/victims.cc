@@ -12,7 +12,7 @@ namespace berth::sched {
 namespace {
 
 // Whether taking the pod out could free anything for the ask.
-bool may_go(const Ask& ask, const Ledger& ledger, Row row, PodIndex index) {
+bool may_go(const Ask& ask, const View& ledger, Row row, PodIndex index) {
     const auto& pod = ledger.pod(index);
     if (pod.priority >= ask.spec->priority) return false;
     const Credit* credit = ask.credit(row);
@@ -23,13 +23,13 @@ bool may_go(const Ask& ask, const Ledger& ledger, Row row, PodIndex index) {
     return may;
 }
 
-void sort_by_importance(const Ledger& ledger, std::vector<PodIndex>& pods) {
+void sort_by_importance(const View& ledger, std::vector<PodIndex>& pods) {
     std::sort(pods.begin(), pods.end(), [&](PodIndex a, PodIndex b) { return more_important(ledger, a, b); });
 }
 
 // Lets those return who can, first the ones whose budget would be violated.
 template <class Returns>
-Victims choose(const Ledger& ledger, Row row, const std::vector<PodIndex>& pods, Returns returns) {
+Victims choose(const View& ledger, Row row, const std::vector<PodIndex>& pods, Returns returns) {
     Victims victims;
     victims.row = row;
     const auto [violating, allowed] = split_by_budget(ledger, pods);
@@ -61,7 +61,7 @@ void Lifted::settle(PodIndex pod) {
     std::erase(out_, pod);
 }
 
-bool more_important(const Ledger& ledger, PodIndex a, PodIndex b) {
+bool more_important(const View& ledger, PodIndex a, PodIndex b) {
     const auto& x = ledger.pod(a);
     const auto& y = ledger.pod(b);
     if (x.priority != y.priority) return x.priority > y.priority;
@@ -71,7 +71,7 @@ bool more_important(const Ledger& ledger, PodIndex a, PodIndex b) {
     return x.started == ledger::kNotStarted ? by_name > 0 : by_name < 0;
 }
 
-std::vector<PodIndex> evictable(const Ask& ask, const Ledger& ledger, Row row) {
+std::vector<PodIndex> evictable(const Ask& ask, const View& ledger, Row row) {
     std::vector<PodIndex> out;
     for (const PodIndex index : ledger.at(row).pods) {
         if (may_go(ask, ledger, row, index)) out.push_back(index);
@@ -80,7 +80,7 @@ std::vector<PodIndex> evictable(const Ask& ask, const Ledger& ledger, Row row) {
     return out;
 }
 
-ByBudget split_by_budget(const Ledger& ledger, const std::vector<PodIndex>& pods) {
+ByBudget split_by_budget(const View& ledger, const std::vector<PodIndex>& pods) {
     const auto& budgets = ledger.budgets().all();
     if (budgets.empty()) return {{}, pods};
     std::vector<int64_t> left;
@@ -123,7 +123,7 @@ RowAnswer victims_by_filters(const Ask& ask, Ledger& ledger, const Profile& prof
     return {std::move(victims), {}};
 }
 
-VictimsBySums::VictimsBySums(const Ask& ask, const Ledger& ledger) : ask_(ask), ledger_(ledger) {
+VictimsBySums::VictimsBySums(const Ask& ask, const View& ledger) : ask_(ask), ledger_(ledger) {
     ask.spec->requests.for_each([&](model::ResourceId id, int64_t amount) {
         if (amount <= 0) return;
         wants_.push_back(

@@ -42,18 +42,18 @@ private:
 };
 
 // Higher priority first; then who runs longer; then by name, so that the order is total.
-bool more_important(const Ledger& ledger, PodIndex a, PodIndex b);
+bool more_important(const View& ledger, PodIndex a, PodIndex b);
 
 // Pods on the row that the ask may evict: of lower priority, and none that a live reservation pays for, unless the ask
 // draws from that reservation too. In the order of importance.
-std::vector<PodIndex> evictable(const Ask& ask, const Ledger& ledger, Row row);
+std::vector<PodIndex> evictable(const Ask& ask, const View& ledger, Row row);
 
 // Splits pods, given in order of importance, by whether their budgets allow them to go when all before them go too.
 struct ByBudget {
     std::vector<PodIndex> violating;
     std::vector<PodIndex> allowed;
 };
-ByBudget split_by_budget(const Ledger& ledger, const std::vector<PodIndex>& pods);
+ByBudget split_by_budget(const View& ledger, const std::vector<PodIndex>& pods);
 
 // The definition: everybody evictable goes; then one after the other returns if the ask still fits, first those whose
 // budget is violated, then the others, in the order of importance.
@@ -63,7 +63,7 @@ RowAnswer victims_by_filters(const Ask& ask, Ledger& ledger, const Profile& prof
 // The same by sums alone, for rows that only NodeResourcesFit refuses and whose other answers evictions cannot change.
 class VictimsBySums {
 public:
-    VictimsBySums(const Ask& ask, const Ledger& ledger);
+    VictimsBySums(const Ask& ask, const View& ledger);
     RowAnswer answer(Row row) const;
 
 private:
@@ -78,7 +78,7 @@ private:
     bool returns(PodIndex pod, std::vector<int64_t>& slack) const;
 
     const Ask& ask_;
-    const Ledger& ledger_;
+    const View& ledger_;
     std::vector<Want> wants_;
 };
 

@@ -19,7 +19,7 @@ bool usable_on(const model::PersistentVolume& volume, const model::Labels& node)
     return !volume.affinity || volume.affinity->matches("", node);
 }
 
-bool has_space(const Ledger& ledger, const model::PersistentVolumeClaim& claim, const model::StorageClass& made_by,
+bool has_space(const View& ledger, const model::PersistentVolumeClaim& claim, const model::StorageClass& made_by,
                const model::Labels& node) {
     const auto driver = ledger.volumes().csi_drivers().find(made_by.provisioner);
     if (!claim.request || !driver || !driver->storage_capacity) return true;
@@ -32,7 +32,7 @@ bool has_space(const Ledger& ledger, const model::PersistentVolumeClaim& claim, 
 
 }  // namespace
 
-VolumePlanner::VolumePlanner(const AskedClaims& claims, const Ledger& ledger) : ledger_(ledger) {
+VolumePlanner::VolumePlanner(const AskedClaims& claims, const View& ledger) : ledger_(ledger) {
     for (const auto& claim : claims.delayed) {
         Wanted wanted{claim, ledger.volumes().classes().find(claim->class_name()), {}, {}};
         for (const auto& volume : ledger.volumes().volumes_of_class(claim->class_name())) {
@@ -102,7 +102,7 @@ VolumeAnswer VolumePlanner::answer(Row row) const {
     return out;
 }
 
-ledger::VolumeSteps volume_steps(const Ask& ask, const Ledger& ledger, Row row) {
+ledger::VolumeSteps volume_steps(const Ask& ask, const View& ledger, Row row) {
     if (!ask.pod || ask.spec->volumes.empty()) return {};
     const AskedClaims claims = claims_of(ask, ledger);
     if (claims.delayed.empty()) return {};

@@ -16,7 +16,7 @@ struct VolumeAnswer {
 // that fits, else one to be made. E.g. claims of 2Gi and 1Gi, volumes of 1Gi, 3Gi and 5Gi: 1Gi -> 1Gi, 2Gi -> 3Gi.
 class VolumePlanner {
 public:
-    VolumePlanner(const AskedClaims& claims, const Ledger& ledger);
+    VolumePlanner(const AskedClaims& claims, const View& ledger);
     VolumeAnswer answer(Row row) const;
 
 private:
@@ -31,12 +31,12 @@ private:
     // False, with the reason in answer, when no volume can be made for a node with these labels.
     bool provision(const Wanted& wanted, const model::Labels& labels, VolumeAnswer& answer) const;
 
-    const Ledger& ledger_;
+    const View& ledger_;
     std::vector<Wanted> wanted_;  // smallest request first
 };
 
 // What must be written, and waited for, before the ask's pod can be bound to the row. Empty for reservations: reserving
 // never binds or makes a volume.
-ledger::VolumeSteps volume_steps(const Ask& ask, const Ledger& ledger, Row row);
+ledger::VolumeSteps volume_steps(const Ask& ask, const View& ledger, Row row);
 
 }  // namespace berth::sched

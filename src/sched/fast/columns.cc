@@ -20,7 +20,7 @@ float free_of_row(const ledger::Column* column, Row row) {
 
 }  // namespace
 
-void Columns::follow(const Ledger& ledger) {
+void Columns::follow(const View& ledger) {
     const auto& changes = ledger.changes();
     if (changes.member_epoch() != member_epoch_) {
         beyond_ = ledger.rows() > kMaxRank;
@@ -46,7 +46,7 @@ void Columns::resize(size_t rows) {
     reversed_rank_.resize(padded);
 }
 
-void Columns::rank_names(const Ledger& ledger) {
+void Columns::rank_names(const View& ledger) {
     row_at_rank_.clear();
     for (Row row = 0; row < ledger.rows(); ++row) {
         if (ledger.alive(row)) row_at_rank_.push_back(row);
@@ -55,12 +55,12 @@ void Columns::rank_names(const Ledger& ledger) {
     for (uint32_t rank = 0; rank < row_at_rank_.size(); ++rank) reversed_rank_[row_at_rank_[rank]] = kMaxRank - rank;
 }
 
-void Columns::refresh_all(const Ledger& ledger) {
+void Columns::refresh_all(const View& ledger) {
     anomalous_.clear();
     for (Row row = 0; row < ledger.rows(); ++row) refresh(ledger, row);
 }
 
-void Columns::refresh(const Ledger& ledger, Row row) {
+void Columns::refresh(const View& ledger, Row row) {
     const auto* cpu = ledger.column(model::kCpu);
     const auto* memory = ledger.column(model::kMemory);
     const int64_t cpus = cpu ? cpu->allocatable[row] : 0;
@@ -94,7 +94,7 @@ RowColumns Columns::rows() const {
             cpu_per_.data(),  memory_per_.data(),  free_pods_.data(),  reversed_rank_.data()};
 }
 
-const std::vector<float>& Columns::free_of(model::ResourceId id, const Ledger& ledger) {
+const std::vector<float>& Columns::free_of(model::ResourceId id, const View& ledger) {
     const auto [found, fresh] = others_.try_emplace(id.index);
     if (fresh) {
         found->second.resize(cpu_used_.size());

@@ -11,19 +11,19 @@
 
 namespace berth::sched::fast {
 
-using ledger::Ledger;
 using ledger::Row;
+using ledger::View;
 
 // The ledger's sums as the kernel reads them, and the order of the nodes' names. Follows the ledger by its change log.
 class Columns {
 public:
     // Catches up with the ledger.
-    void follow(const Ledger& ledger);
+    void follow(const View& ledger);
 
     size_t blocks() const { return cpu_used_.size() / kBlock; }
     RowColumns rows() const;
     // What is free of a resource other than cpu, memory and pods, rounded up; made at the first call.
-    const std::vector<float>& free_of(model::ResourceId id, const Ledger& ledger);
+    const std::vector<float>& free_of(model::ResourceId id, const View& ledger);
 
     Row row_of(Key key) const { return row_at_rank_[kMaxRank - (key & kMaxRank)]; }
     uint32_t reversed_rank(Row row) const { return reversed_rank_[row]; }
@@ -35,9 +35,9 @@ public:
 
 private:
     void resize(size_t rows);
-    void rank_names(const Ledger& ledger);
-    void refresh_all(const Ledger& ledger);
-    void refresh(const Ledger& ledger, Row row);
+    void rank_names(const View& ledger);
+    void refresh_all(const View& ledger);
+    void refresh(const View& ledger, Row row);
 
     uint64_t sequence_ = 0;
     uint64_t member_epoch_ = UINT64_MAX;

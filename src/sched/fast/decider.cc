@@ -33,7 +33,7 @@ Decider::Decider(const Profile& profile) : profile_(profile), terms_(terms_of(pr
 
 Decider::~Decider() = default;
 
-Row Decider::choose(const model::Pod& pod, const Ledger& ledger) {
+Row Decider::choose(const model::Pod& pod, const View& ledger) {
     credit_ = true;
     only_one_ = ledger::kNone;
     if (const auto rows = named_rows(*pod.spec, ledger)) {
@@ -55,7 +55,7 @@ Row Decider::choose(const model::Pod& pod, const Ledger& ledger) {
     return choose_without_credit(c, ask, ledger);
 }
 
-Row Decider::choose(const model::Reservation& reservation, const Ledger& ledger) {
+Row Decider::choose(const model::Reservation& reservation, const View& ledger) {
     const Ask ask = ask_for(reservation);
     if (const auto rows = named_rows(*ask.spec, ledger)) {
         ++counts_.named;
@@ -67,12 +67,12 @@ Row Decider::choose(const model::Reservation& reservation, const Ledger& ledger)
     return open_anywhere(c, ledger) ? choose_without_credit(c, ask, ledger) : ledger::kNoRow;
 }
 
-Row Decider::choose_plain(const Ask& ask, const Ledger& ledger) {
+Row Decider::choose_plain(const Ask& ask, const View& ledger) {
     ++counts_.plain;
     return decide(ask, ledger, profile_).chosen;
 }
 
-Row Decider::choose_without_credit(Class& c, const Ask& ask, const Ledger& ledger) {
+Row Decider::choose_without_credit(Class& c, const Ask& ask, const View& ledger) {
     std::vector<MaxTree>& trees = trees_of(c, ledger);
     if (reaches_far(ask, ledger)) {
         ++counts_.far;
@@ -83,7 +83,7 @@ Row Decider::choose_without_credit(Class& c, const Ask& ask, const Ledger& ledge
 }
 
 // Row by row; for a few rows.
-Row Decider::best_among(const Ask& ask, const Ledger& ledger, std::span<const Row> rows) const {
+Row Decider::best_among(const Ask& ask, const View& ledger, std::span<const Row> rows) const {
     std::vector<Row> feasible;
     for (const Row row : rows) {
         if (filter(ask, ledger, profile_, row, row + 1).open(row)) feasible.push_back(row);
@@ -91,7 +91,7 @@ Row Decider::best_among(const Ask& ask, const Ledger& ledger, std::span<const Ro
     return best_of(ask, ledger, profile_, feasible);
 }
 
-bool Decider::reaches_far(const Ask& ask, const Ledger& ledger) const {
+bool Decider::reaches_far(const Ask& ask, const View& ledger) const {
     const auto concerns = [&](const auto* filter) { return filter->concerns(ask, ledger); };
     const auto& of_reservations = terms_.credit_filters;
     return std::any_of(terms_.far_filters.begin(), terms_.far_filters.end(), concerns) ||
@@ -167,7 +167,7 @@ void Decider::forget_old() {
     });
 }
 
-std::shared_ptr<const NodeClass> Decider::statics_for(const model::PodSpec& spec, const Ledger& ledger) {
+std::shared_ptr<const NodeClass> Decider::statics_for(const model::PodSpec& spec, const View& ledger) {
     if (statics_.size() >= kMaxStatics) statics_.clear();
     auto& found = statics_[constraints_of(spec, ledger)];
     if (!found || found->epoch != ledger.changes().static_epoch()) {
@@ -179,7 +179,7 @@ std::shared_ptr<const NodeClass> Decider::statics_for(const model::PodSpec& spec
 // ---- keys
 
 // Whether the nodes themselves leave any row open to the class.
-bool Decider::open_anywhere(Class& c, const Ledger& ledger) {
+bool Decider::open_anywhere(Class& c, const View& ledger) {
     if (!c.statics || c.statics->epoch != ledger.changes().static_epoch()) {
         c.statics = statics_for(*c.spec, ledger);
         c.filled = false;
@@ -187,7 +187,7 @@ bool Decider::open_anywhere(Class& c, const Ledger& ledger) {
     return !c.statics->groups.empty();
 }
 
-std::vector<MaxTree>& Decider::trees_of(Class& c, const Ledger& ledger) {
+std::vector<MaxTree>& Decider::trees_of(Class& c, const View& ledger) {
     const auto& changes = ledger.changes();
     const uint64_t behind = changes.sequence() - c.sequence;
     if (!c.filled || !changes.remembers(c.sequence) || !worth_replaying(behind, ledger.rows())) {
@@ -206,7 +206,7 @@ std::vector<MaxTree>& Decider::trees_of(Class& c, const Ledger& ledger) {
     return c.trees;
 }
 
-void Decider::fill(const Class& c, const Ledger& ledger, std::vector<MaxTree>& trees) {
+void Decider::fill(const Class& c, const View& ledger, std::vector<MaxTree>& trees) {
     ++counts_.fills;
     const size_t groups = c.statics->groups.size();
     trees.resize(groups);
@@ -239,7 +239,7 @@ void Decider::fill_groups(const Class& c, const uint16_t* base, std::vector<MaxT
 }
 
 // The statics' own, or a copy without the rows that are short of a resource that has no column in the kernel.
-const uint16_t* Decider::base_of(const Class& c, const Ledger& ledger) {
+const uint16_t* Decider::base_of(const Class& c, const View& ledger) {
     bool copied = false;
     for (const auto& want : c.wants) {
         if (is_column(want.id)) continue;
@@ -259,7 +259,7 @@ void Decider::set(const Class& c, Row row, Key key, std::vector<MaxTree>& trees)
     }
 }
 
-Key Decider::exact(const Class& c, const Ledger& ledger, Row row) const {
+Key Decider::exact(const Class& c, const View& ledger, Row row) const {
     if (c.statics->base[row] == 0) return 0;
     for (const auto& want : c.wants) {
         if (want.amount > ledger.free(row, want.id)) return 0;
@@ -269,7 +269,7 @@ Key Decider::exact(const Class& c, const Ledger& ledger, Row row) const {
 }
 
 // The key whether or not the pod fits by what is free.
-Key Decider::worth(const Class& c, const Ledger& ledger, Row row) const {
+Key Decider::worth(const Class& c, const View& ledger, Row row) const {
     const uint16_t base = c.statics->base[row];
     if (base == 0) return 0;
     const auto* cpu = ledger.column(model::kCpu);
@@ -290,7 +290,7 @@ Key Decider::worth(const Class& c, const Ledger& ledger, Row row) const {
 }
 
 // Lowers the group's top until it is exact.
-Key Decider::true_top(const Class& c, const Ledger& ledger, std::vector<MaxTree>& trees, size_t group) {
+Key Decider::true_top(const Class& c, const View& ledger, std::vector<MaxTree>& trees, size_t group) {
     while (true) {
         const Key top = trees[group].top();
         if (top == 0) return 0;
@@ -304,7 +304,7 @@ Key Decider::true_top(const Class& c, const Ledger& ledger, std::vector<MaxTree>
 
 // Within a group the highest key is best. Between groups what the scaled scorers give is added: it depends on the
 // highest raw values among the groups that have a feasible row.
-Key Decider::best(const Class& c, const Ledger& ledger, std::vector<MaxTree>& trees) {
+Key Decider::best(const Class& c, const View& ledger, std::vector<MaxTree>& trees) {
     if (trees.size() == 1) return true_top(c, ledger, trees, 0);
     tops_.resize(trees.size());
     std::vector<int64_t> highest(terms_.scaled.size(), std::numeric_limits<int64_t>::min());

@@ -28,10 +28,10 @@ public:
     Decider& operator=(const Decider&) = delete;
 
     // Always equals decide(ask, ledger, profile).chosen for the pod's or the reservation's ask.
-    Row choose(const model::Pod& pod, const Ledger& ledger);
-    Row choose(const model::Reservation& reservation, const Ledger& ledger);
+    Row choose(const model::Pod& pod, const View& ledger);
+    Row choose(const model::Reservation& reservation, const View& ledger);
     // What the pod that was asked for last draws from on the row that was chosen; before the ledger changes.
-    ledger::Charges charges(const model::Pod& pod, const Ledger& ledger, Row row) const;
+    ledger::Charges charges(const model::Pod& pod, const View& ledger, Row row) const;
 
     // How asks were answered so far.
     struct Counts {
@@ -80,38 +80,38 @@ private:
         size_t operator()(const model::PodSpec& spec) const { return spec.hash(); }
     };
 
-    Row best_among(const Ask& ask, const Ledger& ledger, std::span<const Row> rows) const;
-    Row choose_plain(const Ask& ask, const Ledger& ledger);
-    Row choose_without_credit(Class& c, const Ask& ask, const Ledger& ledger);
-    bool reaches_far(const Ask& ask, const Ledger& ledger) const;
+    Row best_among(const Ask& ask, const View& ledger, std::span<const Row> rows) const;
+    Row choose_plain(const Ask& ask, const View& ledger);
+    Row choose_without_credit(Class& c, const Ask& ask, const View& ledger);
+    bool reaches_far(const Ask& ask, const View& ledger) const;
     // Credit: see decider_credit.cc
-    OwnerClass& side_of(Class& c, const model::Pod& pod, const Ledger& ledger);
-    CreditPlace judge(const Class& c, const Ledger& ledger, const Ask& ask, const Credit& credit, Row row) const;
-    Row choose_with_side(Class& c, const model::Pod& pod, const Ledger& ledger);
-    Row choose_with_credit(Class& c, const Ask& ask, const Ledger& ledger);
-    Row best_supplied(const Ask& ask, const Ledger& ledger) const;
+    OwnerClass& side_of(Class& c, const model::Pod& pod, const View& ledger);
+    CreditPlace judge(const Class& c, const View& ledger, const Ask& ask, const Credit& credit, Row row) const;
+    Row choose_with_side(Class& c, const model::Pod& pod, const View& ledger);
+    Row choose_with_credit(Class& c, const Ask& ask, const View& ledger);
+    Row best_supplied(const Ask& ask, const View& ledger) const;
     Class& class_of(const std::shared_ptr<const model::PodSpec>& spec);
     Class& equal_class(const std::shared_ptr<const model::PodSpec>& spec);
     void begin(Class& c, const std::shared_ptr<const model::PodSpec>& spec, size_t hash) const;
-    std::shared_ptr<const NodeClass> statics_for(const model::PodSpec& spec, const Ledger& ledger);
-    bool open_anywhere(Class& c, const Ledger& ledger);
-    std::vector<MaxTree>& trees_of(Class& c, const Ledger& ledger);
-    void fill(const Class& c, const Ledger& ledger, std::vector<MaxTree>& trees);
+    std::shared_ptr<const NodeClass> statics_for(const model::PodSpec& spec, const View& ledger);
+    bool open_anywhere(Class& c, const View& ledger);
+    std::vector<MaxTree>& trees_of(Class& c, const View& ledger);
+    void fill(const Class& c, const View& ledger, std::vector<MaxTree>& trees);
     void fill_groups(const Class& c, const uint16_t* base, std::vector<MaxTree>& trees);
-    const uint16_t* base_of(const Class& c, const Ledger& ledger);
+    const uint16_t* base_of(const Class& c, const View& ledger);
     void set(const Class& c, Row row, Key key, std::vector<MaxTree>& trees) const;
-    Key exact(const Class& c, const Ledger& ledger, Row row) const;
-    Key worth(const Class& c, const Ledger& ledger, Row row) const;
-    Key true_top(const Class& c, const Ledger& ledger, std::vector<MaxTree>& trees, size_t group);
-    Key best(const Class& c, const Ledger& ledger, std::vector<MaxTree>& trees);
-    Row choose_far(Class& c, const Ask& ask, const Ledger& ledger, std::vector<MaxTree>& trees);
-    void settle(Class& c, const Ledger& ledger, std::vector<MaxTree>& trees);
+    Key exact(const Class& c, const View& ledger, Row row) const;
+    Key worth(const Class& c, const View& ledger, Row row) const;
+    Key true_top(const Class& c, const View& ledger, std::vector<MaxTree>& trees, size_t group);
+    Key best(const Class& c, const View& ledger, std::vector<MaxTree>& trees);
+    Row choose_far(Class& c, const Ask& ask, const View& ledger, std::vector<MaxTree>& trees);
+    void settle(Class& c, const View& ledger, std::vector<MaxTree>& trees);
     std::span<const Key> keys_by_row(const Class& c, const std::vector<MaxTree>& trees);
-    void close_rows(const Ask& ask, const Ledger& ledger);
-    void close_by(const Filter& filter, const Ask& ask, const Ledger& ledger);
-    void add_far_points(const Ask& ask, const Ledger& ledger);
+    void close_rows(const Ask& ask, const View& ledger);
+    void close_by(const Filter& filter, const Ask& ask, const View& ledger);
+    void add_far_points(const Ask& ask, const View& ledger);
     void add_scaled(const Class& c);
-    Row best_with(const Class& c, const Ledger& ledger, std::vector<MaxTree>& trees);
+    Row best_with(const Class& c, const View& ledger, std::vector<MaxTree>& trees);
     void forget_old();
 
     const Profile& profile_;

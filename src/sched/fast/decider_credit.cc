@@ -13,7 +13,7 @@ constexpr size_t kMaxSides = 8;  // of a class
 }  // namespace
 
 // What the pods of a class that differ in labels, owners or wishes have in common with this one.
-OwnerClass& Decider::side_of(Class& c, const model::Pod& pod, const Ledger& ledger) {
+OwnerClass& Decider::side_of(Class& c, const model::Pod& pod, const View& ledger) {
     auto found = std::find_if(c.sides.begin(), c.sides.end(), [&](const auto& side) { return side->speaks_for(pod); });
     if (found == c.sides.end()) {
         if (c.sides.size() >= kMaxSides) {
@@ -29,7 +29,7 @@ OwnerClass& Decider::side_of(Class& c, const model::Pod& pod, const Ledger& ledg
     return **found;
 }
 
-CreditPlace Decider::judge(const Class& c, const Ledger& ledger, const Ask& ask, const Credit& credit, Row row) const {
+CreditPlace Decider::judge(const Class& c, const View& ledger, const Ask& ask, const Credit& credit, Row row) const {
     CreditPlace place;
     place.key = worth(c, ledger, row);
     if (place.key == 0) return place;
@@ -40,13 +40,13 @@ CreditPlace Decider::judge(const Class& c, const Ledger& ledger, const Ask& ask,
     return place;
 }
 
-ledger::Charges Decider::charges(const model::Pod& pod, const Ledger& ledger, Row row) const {
+ledger::Charges Decider::charges(const model::Pod& pod, const View& ledger, Row row) const {
     if (!credit_) return {};
     if (only_one_ != ledger::kNone) return charges_to({&only_one_, 1}, *pod.spec, ledger);
     return charges_on(ask_on(pod, ledger, row), ledger, row);
 }
 
-Row Decider::choose_with_side(Class& c, const model::Pod& pod, const Ledger& ledger) {
+Row Decider::choose_with_side(Class& c, const model::Pod& pod, const View& ledger) {
     ++counts_.matching;
     OwnerClass& side = side_of(c, pod, ledger);
     if (!side.fault().empty()) return ledger::kNoRow;
@@ -72,7 +72,7 @@ Row Decider::choose_with_side(Class& c, const model::Pod& pod, const Ledger& led
     return choose_with_credit(c, whole, ledger);
 }
 
-Row Decider::choose_with_credit(Class& c, const Ask& ask, const Ledger& ledger) {
+Row Decider::choose_with_credit(Class& c, const Ask& ask, const View& ledger) {
     std::vector<MaxTree>& trees = trees_of(c, ledger);
     if (!c.settled) settle(c, ledger, trees);
     const std::span<const Key> keys = keys_by_row(c, trees);
@@ -101,7 +101,7 @@ Row Decider::choose_with_credit(Class& c, const Ask& ask, const Ledger& ledger) 
 }
 
 // Of the open rows the one where reservations supply most, if they supply anything anywhere.
-Row Decider::best_supplied(const Ask& ask, const Ledger& ledger) const {
+Row Decider::best_supplied(const Ask& ask, const View& ledger) const {
     Row best = ledger::kNoRow;
     std::pair<int64_t, int64_t> highest{0, 0};
     for (const auto& [row, credit] : ask.credits) {

@@ -7,7 +7,7 @@
 
 namespace berth::sched::fast {
 
-Row Decider::choose_far(Class& c, const Ask& ask, const Ledger& ledger, std::vector<MaxTree>& trees) {
+Row Decider::choose_far(Class& c, const Ask& ask, const View& ledger, std::vector<MaxTree>& trees) {
     if (!c.settled) settle(c, ledger, trees);
     open_.resize(ledger.rows());
     open_where(keys_by_row(c, trees).data(), open_.size(), open_.data());
@@ -22,7 +22,7 @@ Row Decider::choose_far(Class& c, const Ask& ask, const Ledger& ledger, std::vec
 
 // A fill may give a key to a row that misses fitting by a hair. The others scale over the open rows, so here it
 // matters.
-void Decider::settle(Class& c, const Ledger& ledger, std::vector<MaxTree>& trees) {
+void Decider::settle(Class& c, const View& ledger, std::vector<MaxTree>& trees) {
     const std::span<const Key> keys = keys_by_row(c, trees);
     for (Row row = 0; row < ledger.rows(); ++row) {
         if (keys[row] != 0 && exact(c, ledger, row) == 0) set(c, row, 0, trees);
@@ -41,13 +41,13 @@ std::span<const Key> Decider::keys_by_row(const Class& c, const std::vector<MaxT
     return keys_;
 }
 
-void Decider::close_rows(const Ask& ask, const Ledger& ledger) {
+void Decider::close_rows(const Ask& ask, const View& ledger) {
     for (const auto* filter : terms_.far_filters) close_by(*filter, ask, ledger);
     if (!ask.reservation) return;
     for (const auto* filter : terms_.credit_filters) close_by(*filter, ask, ledger);
 }
 
-void Decider::close_by(const Filter& filter, const Ask& ask, const Ledger& ledger) {
+void Decider::close_by(const Filter& filter, const Ask& ask, const View& ledger) {
     if (!filter.concerns(ask, ledger)) return;
     if (const auto keys = filter.closed_domains(ask, ledger)) {
         for (const auto& key : *keys) {
@@ -62,7 +62,7 @@ void Decider::close_by(const Filter& filter, const Ask& ask, const Ledger& ledge
     for (Row row = 0; row < open_.size(); ++row) open_[row] = strikes.open(row);
 }
 
-void Decider::add_far_points(const Ask& ask, const Ledger& ledger) {
+void Decider::add_far_points(const Ask& ask, const View& ledger) {
     totals_.assign(open_.size(), 0);
     points_.resize(open_.size());
     for (const auto& [scorer, weight] : terms_.far_scorers) {
@@ -98,7 +98,7 @@ void Decider::add_scaled(const Class& c) {
 }
 
 // The highest total; a key that was too high is lowered, and the search repeated.
-Row Decider::best_with(const Class& c, const Ledger& ledger, std::vector<MaxTree>& trees) {
+Row Decider::best_with(const Class& c, const View& ledger, std::vector<MaxTree>& trees) {
     while (true) {
         const std::span<const Key> keys = keys_by_row(c, trees);
         const uint64_t best = best_total(keys.data(), totals_.data(), open_.data(), open_.size());

@@ -32,7 +32,7 @@ void take_scorer(const Profile::Weighted& weighted, Terms& terms) {
 }
 
 // Numbers the groups in the order in which rows meet them, and the rows within each.
-void group_rows(const Ask& ask, const Ledger& ledger, const Terms& terms, std::span<const Row> open, NodeClass& made) {
+void group_rows(const Ask& ask, const View& ledger, const Terms& terms, std::span<const Row> open, NodeClass& made) {
     std::vector<std::vector<int64_t>> raws;
     for (const auto& [scorer, weight] : terms.scaled) {
         scorer->raw(ask, ledger, open, raws.emplace_back(open.size()));
@@ -58,7 +58,7 @@ void group_rows(const Ask& ask, const Ledger& ledger, const Terms& terms, std::s
 }
 
 // Adds the rows of the first name condition; false when the term has none.
-bool add_named(const model::NodeSelectorTerm& term, const Ledger& ledger, std::vector<Row>& rows) {
+bool add_named(const model::NodeSelectorTerm& term, const View& ledger, std::vector<Row>& rows) {
     const auto field = std::find_if(term.match_fields.begin(), term.match_fields.end(),
                                     [](const auto& f) { return f.key == "metadata.name" && f.op == "In"; });
     if (field == term.match_fields.end()) return false;
@@ -70,7 +70,7 @@ bool add_named(const model::NodeSelectorTerm& term, const Ledger& ledger, std::v
 
 }  // namespace
 
-std::optional<std::vector<Row>> named_rows(const model::PodSpec& spec, const Ledger& ledger) {
+std::optional<std::vector<Row>> named_rows(const model::PodSpec& spec, const View& ledger) {
     std::vector<Row> rows;
     if (!spec.node_name.empty()) {
         if (const Row row = ledger.row_of(spec.node_name); row != ledger::kNoRow) rows.push_back(row);
@@ -101,7 +101,7 @@ Terms terms_of(const Profile& profile) {
     return terms;
 }
 
-model::PodSpec constraints_of(const model::PodSpec& spec, const Ledger& ledger) {
+model::PodSpec constraints_of(const model::PodSpec& spec, const View& ledger) {
     model::PodSpec part;
     part.tolerations = spec.tolerations;
     part.node_selector = spec.node_selector;
@@ -114,7 +114,7 @@ model::PodSpec constraints_of(const model::PodSpec& spec, const Ledger& ledger) 
     return part;
 }
 
-std::shared_ptr<const NodeClass> node_class_of(const model::PodSpec& constraints, const Ledger& ledger,
+std::shared_ptr<const NodeClass> node_class_of(const model::PodSpec& constraints, const View& ledger,
                                                const Terms& terms) {
     auto made = std::make_shared<NodeClass>();
     made->epoch = ledger.changes().static_epoch();

@@ -10,7 +10,7 @@
 namespace berth::sched::fast {
 
 // When nodeName or required matchFields name the nodes the spec may go to: their rows.
-std::optional<std::vector<Row>> named_rows(const model::PodSpec& spec, const Ledger& ledger);
+std::optional<std::vector<Row>> named_rows(const model::PodSpec& spec, const View& ledger);
 
 // A profile's plugins, sorted by what their answers depend on.
 struct Terms {
@@ -48,8 +48,8 @@ struct NodeClass {
 };
 
 // The part of a spec that statics depend on; images that no node has are left out.
-model::PodSpec constraints_of(const model::PodSpec& spec, const Ledger& ledger);
-std::shared_ptr<const NodeClass> node_class_of(const model::PodSpec& constraints, const Ledger& ledger,
+model::PodSpec constraints_of(const model::PodSpec& spec, const View& ledger);
+std::shared_ptr<const NodeClass> node_class_of(const model::PodSpec& constraints, const View& ledger,
                                                const Terms& terms);
 
 }  // namespace berth::sched::fast

@@ -40,7 +40,7 @@ bool OwnerClass::speaks_for(const model::Pod& pod) const {
            same_wishes(pod.meta.annotations, pod_.meta.annotations);
 }
 
-void OwnerClass::follow(const Ledger& ledger, Judge judge) {
+void OwnerClass::follow(const View& ledger, Judge judge) {
     const auto& changes = ledger.changes();
     // Judging one row anew costs about as much as finding it.
     const bool few = changes.sequence() - sequence_ <= 64 + known_rows_;
@@ -54,7 +54,7 @@ void OwnerClass::follow(const Ledger& ledger, Judge judge) {
     sequence_ = changes.sequence();
 }
 
-void OwnerClass::start_over(const Ledger& ledger, Judge judge) {
+void OwnerClass::start_over(const View& ledger, Judge judge) {
     known_.clear();
     ranked_.clear();
     claimed_.clear();
@@ -67,7 +67,7 @@ void OwnerClass::start_over(const Ledger& ledger, Judge judge) {
     for (const Row row : rows) look_at(ledger, row, judge);
 }
 
-void OwnerClass::look_at(const Ledger& ledger, Row row, Judge judge) {
+void OwnerClass::look_at(const View& ledger, Row row, Judge judge) {
     const auto& node = ledger.at(row);
     if (node.reservations.empty() && known_rows_ == 0 && claimed_.empty()) return;
     Known* known = known_.find(row);
@@ -90,7 +90,7 @@ void OwnerClass::look_at(const Ledger& ledger, Row row, Judge judge) {
 }
 
 // Finds out which of the row's reservations are for these pods. nullptr: none, and nothing is remembered.
-OwnerClass::Known* OwnerClass::meet(const Ledger& ledger, Row row, Known* known) {
+OwnerClass::Known* OwnerClass::meet(const View& ledger, Row row, Known* known) {
     const auto& node = ledger.at(row);
     Few suiting;
     for (const ReservationIndex index : node.reservations) {
@@ -109,7 +109,7 @@ OwnerClass::Known* OwnerClass::meet(const Ledger& ledger, Row row, Known* known)
     return known;
 }
 
-void OwnerClass::note_claims(const Ledger& ledger, Row row) {
+void OwnerClass::note_claims(const View& ledger, Row row) {
     const auto& all = ledger.at(row).reservations;
     const bool claimed = std::any_of(all.begin(), all.end(), [&](const auto index) {
         const auto& entry = ledger.reservation(index);
@@ -169,7 +169,7 @@ bool OwnerClass::alone_best() {
     return alone;
 }
 
-bool OwnerClass::claims(const model::Pod& pod, const Ledger& ledger) const {
+bool OwnerClass::claims(const model::Pod& pod, const View& ledger) const {
     return std::any_of(claimed_.begin(), claimed_.end(), [&](const Row row) {
         const auto& all = ledger.at(row).reservations;
         return std::any_of(all.begin(), all.end(), [&](const auto index) {
@@ -178,11 +178,11 @@ bool OwnerClass::claims(const model::Pod& pod, const Ledger& ledger) const {
     });
 }
 
-bool may_match(const model::Pod& pod, const Ledger& ledger) {
+bool may_match(const model::Pod& pod, const View& ledger) {
     return ledger.owner_index().any(model::identity_of(pod.meta));
 }
 
-bool named_by_reservation(const model::Pod& pod, const Ledger& ledger) {
+bool named_by_reservation(const model::Pod& pod, const View& ledger) {
     static const model::Labels kNoLabels;
     static const std::vector<model::OwnerRef> kNoOwners;
     if (!ledger.owner_index().names_pods()) return false;

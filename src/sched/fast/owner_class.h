@@ -39,7 +39,7 @@ public:
 
     bool speaks_for(const model::Pod& pod) const;
     // `judge` says what a row with credit is worth now; all are judged anew when the nodes changed.
-    void follow(const Ledger& ledger, Judge judge);
+    void follow(const View& ledger, Judge judge);
 
     const std::string& fault() const { return ask_.fault; }
     bool must_draw() const { return ask_.wishes.affinity.has_value(); }
@@ -53,7 +53,7 @@ public:
     // The only reservation on a row that is for these pods; kNone where there are several.
     ReservationIndex only_one(Row row) const;
     // Whether a reservation that is claimed by this very pod is among those that all others must leave alone.
-    bool claims(const model::Pod& pod, const Ledger& ledger) const;
+    bool claims(const model::Pod& pod, const View& ledger) const;
 
     uint64_t last_use = 0;
 
@@ -66,10 +66,10 @@ private:
         bool claimed = false;  // the row has a claimed reservation
     };
 
-    void start_over(const Ledger& ledger, Judge judge);
-    void look_at(const Ledger& ledger, Row row, Judge judge);
-    Known* meet(const Ledger& ledger, Row row, Known* known);
-    void note_claims(const Ledger& ledger, Row row);
+    void start_over(const View& ledger, Judge judge);
+    void look_at(const View& ledger, Row row, Judge judge);
+    Known* meet(const View& ledger, Row row, Known* known);
+    void note_claims(const View& ledger, Row row);
     void leave(const Known& known);
     bool stands(const Rank& standing) const;
     void put(const Rank& standing);
@@ -93,8 +93,8 @@ private:
 };
 
 // Whether any reservation might be for the pod.
-bool may_match(const model::Pod& pod, const Ledger& ledger);
+bool may_match(const model::Pod& pod, const View& ledger);
 // Whether a reservation names this pod.
-bool named_by_reservation(const model::Pod& pod, const Ledger& ledger);
+bool named_by_reservation(const model::Pod& pod, const View& ledger);
 
 }  // namespace berth::sched::fast

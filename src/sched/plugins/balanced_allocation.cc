@@ -11,7 +11,7 @@ class BalancedAllocation final : public Scorer {
 public:
     PluginId plugin() const override { return PluginId::NodeResourcesBalancedAllocation; }
     RowTerm row_term() const override { return RowTerm::BalancedAllocation; }
-    void score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
+    void score(const Ask& ask, const View& ledger, std::span<const Row> feasible,
                std::span<int64_t> points) const override {
         const int64_t cpu = ask.spec->requests.get(model::kCpu);
         const int64_t memory = ask.spec->requests.get(model::kMemory);

@@ -23,7 +23,7 @@ bool is_basic(model::ResourceId id) {
 }
 
 // With the amounts that stand in for missing requests (scored), or as requested.
-Held held_on(const Ask& ask, const Ledger& ledger, Row row, model::ResourceId id, bool scored) {
+Held held_on(const Ask& ask, const View& ledger, Row row, model::ResourceId id, bool scored) {
     const auto* column = ledger.column(id);
     const int64_t asked = ask.spec->requests.get(id);
     if (!column || (asked == 0 && !is_basic(id))) return {};
@@ -55,13 +55,13 @@ class FitScorer final : public Scorer {
 public:
     explicit FitScorer(FitStrategy strategy) : strategy_(std::move(strategy)) {}
     PluginId plugin() const override { return PluginId::NodeResourcesFit; }
-    void score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
+    void score(const Ask& ask, const View& ledger, std::span<const Row> feasible,
                std::span<int64_t> points) const override {
         for (size_t i = 0; i < feasible.size(); ++i) points[i] = of_row(ask, ledger, feasible[i]);
     }
 
 private:
-    int64_t of_row(const Ask& ask, const Ledger& ledger, Row row) const {
+    int64_t of_row(const Ask& ask, const View& ledger, Row row) const {
         int64_t total = 0;
         int64_t weights = 0;
         const bool ratio = strategy_.type == FitStrategy::Type::RequestedToCapacityRatio;
@@ -99,7 +99,7 @@ class BalancedOver final : public Scorer {
 public:
     explicit BalancedOver(std::vector<model::ResourceId> resources) : resources_(std::move(resources)) {}
     PluginId plugin() const override { return PluginId::NodeResourcesBalancedAllocation; }
-    void score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
+    void score(const Ask& ask, const View& ledger, std::span<const Row> feasible,
                std::span<int64_t> points) const override {
         const bool asks = std::any_of(resources_.begin(), resources_.end(),
                                       [&](model::ResourceId id) { return ask.spec->requests.get(id) > 0; });
@@ -108,7 +108,7 @@ public:
     }
 
 private:
-    int64_t of_row(const Ask& ask, const Ledger& ledger, Row row) const {
+    int64_t of_row(const Ask& ask, const View& ledger, Row row) const {
         std::vector<double> fractions;
         for (const auto id : resources_) {
             const Held held = held_on(ask, ledger, row, id, false);

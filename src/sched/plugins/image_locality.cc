@@ -21,8 +21,7 @@ class ImageLocality final : public NodeScorer {
 public:
     PluginId plugin() const override { return PluginId::ImageLocality; }
     Scaling scaling() const override { return Scaling::None; }
-    void raw(const Ask& ask, const Ledger& ledger, std::span<const Row> rows,
-             std::span<int64_t> points) const override {
+    void raw(const Ask& ask, const View& ledger, std::span<const Row> rows, std::span<int64_t> points) const override {
         std::fill(points.begin(), points.end(), 0);
         const auto nodes = static_cast<double>(ledger.node_count());
         std::vector<std::pair<const std::string*, int64_t>> present;

@@ -75,18 +75,18 @@ void add_held(const Ask& ask, const ledger::Terms& terms, const std::vector<Rese
     });
 }
 
-bool spoken_of(const Ask& ask, const Ledger& ledger) {
+bool spoken_of(const Ask& ask, const View& ledger) {
     return !ledger.near().held_about(ask.spec->ns, ask.spec->labels).empty();
 }
 
 class AffinityFilter final : public Filter {
 public:
     PluginId plugin() const override { return kPlugin; }
-    bool concerns(const Ask& ask, const Ledger& ledger) const override {
+    bool concerns(const Ask& ask, const View& ledger) const override {
         return !ask.spec->affinity.empty() || !ask.spec->anti_affinity.empty() || spoken_of(ask, ledger);
     }
 
-    void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
+    void strike(const Ask& ask, const View& ledger, Strikes& strikes) const override {
         if (!strikes.any_open() || !concerns(ask, ledger)) return;
         const Closed closed = closed_to(ask, ledger);
         if (closed.far.empty() && closed.near.empty() && closed.shunning.empty()) return;
@@ -104,7 +104,7 @@ public:
         });
     }
 
-    std::optional<Domains> closed_domains(const Ask& ask, const Ledger& ledger) const override {
+    std::optional<Domains> closed_domains(const Ask& ask, const View& ledger) const override {
         auto [all, near, shunning] = closed_to(ask, ledger);
         for (auto* more : {&near, &shunning}) {
             for (auto& key : *more) add_closed(std::move(key), all);
@@ -128,7 +128,7 @@ private:
             mark_also(more.closed.data(), more.closed.size(), known->closed.data());
         }
     }
-    static Closed closed_to(const Ask& ask, const Ledger& ledger) {
+    static Closed closed_to(const Ask& ask, const View& ledger) {
         const ledger::Terms& terms = ledger.near();
         terms.trim();
         const auto unseen = invisible(ask);
@@ -206,23 +206,23 @@ class AffinityScorer final : public Scorer {
 public:
     explicit AffinityScorer(AffinityWeights weights) : weights_(weights) {}
     PluginId plugin() const override { return kPlugin; }
-    bool concerns(const Ask& ask, const Ledger& ledger) const override {
+    bool concerns(const Ask& ask, const View& ledger) const override {
         return prefers(ask) || (!weights_.ignore_held_when_indifferent && spoken_of(ask, ledger));
     }
 
-    void score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
+    void score(const Ask& ask, const View& ledger, std::span<const Row> feasible,
                std::span<int64_t> points) const override {
         ScoredRows rows(feasible);
         score_rows(ask, ledger, rows, points);
     }
-    void score_open(const Ask& ask, const Ledger& ledger, std::span<const uint8_t> open,
+    void score_open(const Ask& ask, const View& ledger, std::span<const uint8_t> open,
                     std::span<int64_t> points) const override {
         ScoredRows rows(open);
         score_rows(ask, ledger, rows, points);
     }
 
 private:
-    void score_rows(const Ask& ask, const Ledger& ledger, ScoredRows& rows, std::span<int64_t> points) const {
+    void score_rows(const Ask& ask, const View& ledger, ScoredRows& rows, std::span<int64_t> points) const {
         std::fill(points.begin(), points.end(), 0);
         if (!concerns(ask, ledger)) return;
         const ledger::Terms& terms = ledger.near();

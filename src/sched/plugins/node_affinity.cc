@@ -48,7 +48,7 @@ class NamedNodesFilter final : public Filter {
 public:
     PluginId plugin() const override { return kPlugin; }
     bool by_node_alone() const override { return true; }
-    void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
+    void strike(const Ask& ask, const View& ledger, Strikes& strikes) const override {
         const auto names = named_nodes(*ask.spec);
         if (!names) return;
         if (names->empty()) return strikes.refuse(strikes.refusal(kPlugin, {"pod affinity terms conflict"}, true));
@@ -64,7 +64,7 @@ public:
     explicit NodeAffinityFilter(AddedAffinity added) : added_(std::move(added)) {}
     PluginId plugin() const override { return kPlugin; }
     bool by_node_alone() const override { return true; }
-    void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
+    void strike(const Ask& ask, const View& ledger, Strikes& strikes) const override {
         if (added_.required) strike_unadded(ledger, strikes);
         const auto& spec = *ask.spec;
         if (spec.node_selector.empty() && !spec.required_nodes) return;
@@ -79,7 +79,7 @@ public:
     }
 
 private:
-    void strike_unadded(const Ledger& ledger, Strikes& strikes) const {
+    void strike_unadded(const View& ledger, Strikes& strikes) const {
         const auto refused = strikes.refusal(kPlugin, {"node(s) didn't match scheduler-enforced node affinity"}, true);
         const model::NodeSelector required(*added_.required);
         strikes.each_open([&](Row row) {
@@ -94,7 +94,7 @@ class NodeAffinityScorer final : public NodeScorer {
 public:
     explicit NodeAffinityScorer(AddedAffinity added) : added_(std::move(added)) {}
     PluginId plugin() const override { return kPlugin; }
-    bool concerns(const Ask& ask, const Ledger&) const override {
+    bool concerns(const Ask& ask, const View&) const override {
         return !ask.spec->preferred_nodes.empty() || !added_.preferred.empty();
     }
     std::string fault(const Ask& ask) const override {
@@ -102,8 +102,7 @@ public:
         return fault.empty() ? "" : fmt::format("running PreScore plugin \"{}\": {}", name_of(kPlugin), fault);
     }
     Scaling scaling() const override { return Scaling::ByMax; }
-    void raw(const Ask& ask, const Ledger& ledger, std::span<const Row> rows,
-             std::span<int64_t> points) const override {
+    void raw(const Ask& ask, const View& ledger, std::span<const Row> rows, std::span<int64_t> points) const override {
         std::vector<std::pair<int64_t, model::NodeTerm>> terms;
         for (const auto* list : {&ask.spec->preferred_nodes, &added_.preferred}) {
             for (const auto& preferred : *list) terms.emplace_back(preferred.weight, model::NodeTerm(preferred.term));

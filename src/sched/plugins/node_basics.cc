@@ -8,7 +8,7 @@ class NodeUnschedulable final : public Filter {
 public:
     PluginId plugin() const override { return PluginId::NodeUnschedulable; }
     bool by_node_alone() const override { return true; }
-    void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
+    void strike(const Ask& ask, const View& ledger, Strikes& strikes) const override {
         static const model::Taint kCordoned{"node.kubernetes.io/unschedulable", "", "NoSchedule"};
         if (model::tolerates(ask.spec->tolerations, kCordoned)) return;
         const auto refused = strikes.refusal(plugin(), {"node(s) were unschedulable"}, true);
@@ -22,7 +22,7 @@ class NodeName final : public Filter {
 public:
     PluginId plugin() const override { return PluginId::NodeName; }
     bool by_node_alone() const override { return true; }
-    void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
+    void strike(const Ask& ask, const View& ledger, Strikes& strikes) const override {
         if (ask.spec->node_name.empty()) return;
         const auto refused = strikes.refusal(plugin(), {"node(s) didn't match the requested node name"}, true);
         const Row wanted = ledger.row_of(ask.spec->node_name);

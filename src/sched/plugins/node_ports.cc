@@ -7,7 +7,7 @@ class NodePorts final : public Filter {
 public:
     PluginId plugin() const override { return PluginId::NodePorts; }
     RowTerm row_term() const override { return RowTerm::Ports; }
-    void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
+    void strike(const Ask& ask, const View& ledger, Strikes& strikes) const override {
         const auto& wanted = ask.spec->ports;
         if (wanted.empty()) return;
         const auto refused =

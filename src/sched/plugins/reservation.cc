@@ -16,9 +16,9 @@ class ReservationMatch final : public Filter {
 public:
     PluginId plugin() const override { return kPlugin; }
     RowTerm row_term() const override { return RowTerm::Credit; }
-    bool concerns(const Ask& ask, const Ledger&) const override { return ask.pod && !ask.plain(); }
+    bool concerns(const Ask& ask, const View&) const override { return ask.pod && !ask.plain(); }
 
-    void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
+    void strike(const Ask& ask, const View& ledger, Strikes& strikes) const override {
         if (!ask.pod) return;
         if (ask.plain()) return;
         if (!ask.fault.empty()) return strikes.refuse(strikes.refusal(kPlugin, {ask.fault}, true));
@@ -38,11 +38,11 @@ class ReservationFit final : public Filter {
 public:
     PluginId plugin() const override { return kPlugin; }
     RowTerm row_term() const override { return RowTerm::Credit; }
-    bool concerns(const Ask& ask, const Ledger& ledger) const override {
+    bool concerns(const Ask& ask, const View& ledger) const override {
         return ask.reservation ? !ledger.reservations().empty() : !ask.credits.empty();
     }
 
-    void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
+    void strike(const Ask& ask, const View& ledger, Strikes& strikes) const override {
         if (ask.reservation) return strike_conflicts(*ask.reservation, ledger, strikes);
         if (ask.credits.empty()) return;
         strikes.each_open([&](Row row) {
@@ -77,7 +77,7 @@ private:
         strikes.strike(row, strikes.refusal(kPlugin, std::move(reasons), false));
     }
 
-    static void strike_conflicts(const model::Reservation& asks, const Ledger& ledger, Strikes& strikes) {
+    static void strike_conflicts(const model::Reservation& asks, const View& ledger, Strikes& strikes) {
         if (asks.made_by_us()) return;
         const bool joint = asks.policy == model::AllocatePolicy::Default;
         const auto conflict = strikes.refusal(kPlugin, {"node(s) reservation allocate policy conflict"}, true);

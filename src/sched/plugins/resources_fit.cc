@@ -29,7 +29,7 @@ bool is_ignored(const FitOptions& options, model::ResourceId id) {
 }
 
 // "Too many pods" first, then cpu, memory, ephemeral-storage, then the others by name. A zero asks for nothing.
-std::vector<Want> wants_of(const model::PodSpec& spec, const Ledger& ledger, const FitOptions& options) {
+std::vector<Want> wants_of(const model::PodSpec& spec, const View& ledger, const FitOptions& options) {
     std::vector<Want> wants;
     spec.requests.for_each([&](model::ResourceId id, int64_t amount) {
         if (amount <= 0 || is_ignored(options, id)) return;
@@ -57,7 +57,7 @@ public:
 
     bool ignores(model::ResourceId id) const { return is_ignored(options_, id); }
 
-    void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
+    void strike(const Ask& ask, const View& ledger, Strikes& strikes) const override {
         const std::vector<Want> wants = wants_of(*ask.spec, ledger, options_);
         Refusals refusals{strikes, {}};
         strikes.each_open([&](Row row) {
@@ -122,7 +122,7 @@ class LeastAllocated final : public Scorer {
 public:
     PluginId plugin() const override { return kPlugin; }
     RowTerm row_term() const override { return RowTerm::LeastAllocated; }
-    void score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
+    void score(const Ask& ask, const View& ledger, std::span<const Row> feasible,
                std::span<int64_t> points) const override {
         const auto* cpu = ledger.column(model::kCpu);
         const auto* memory = ledger.column(model::kMemory);

@@ -11,7 +11,7 @@ class TaintFilter final : public Filter {
 public:
     PluginId plugin() const override { return kPlugin; }
     bool by_node_alone() const override { return true; }
-    void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
+    void strike(const Ask& ask, const View& ledger, Strikes& strikes) const override {
         const auto refused = strikes.refusal(kPlugin, {"node(s) had untolerated taint(s)"}, true);
         strikes.each_open([&](Row row) {
             for (const auto& taint : ledger.node(row).taints) {
@@ -27,8 +27,7 @@ class TaintScorer final : public NodeScorer {
 public:
     PluginId plugin() const override { return kPlugin; }
     Scaling scaling() const override { return Scaling::ByMaxReversed; }
-    void raw(const Ask& ask, const Ledger& ledger, std::span<const Row> rows,
-             std::span<int64_t> points) const override {
+    void raw(const Ask& ask, const View& ledger, std::span<const Row> rows, std::span<int64_t> points) const override {
         std::vector<model::Toleration> soft;
         std::copy_if(ask.spec->tolerations.begin(), ask.spec->tolerations.end(), std::back_inserter(soft),
                      [](const auto& t) { return t.effect.empty() || t.effect == "PreferNoSchedule"; });

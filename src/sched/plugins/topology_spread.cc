@@ -31,19 +31,19 @@ std::vector<SpreadConstraint> only(const std::vector<SpreadConstraint>& constrai
     return out;
 }
 
-Selector siblings_of(const Ask& ask, const Ledger& ledger) {
+Selector siblings_of(const Ask& ask, const View& ledger) {
     const model::OwnerRef* controller = ask.pod ? ask.pod->meta.controller() : nullptr;
     return ledger.workloads().siblings(ask.spec->ns, ask.spec->labels, controller);
 }
 
 // Whether constraints_of() is not empty.
-bool constrained(const Ask& ask, const Ledger& ledger, const SpreadDefaults& defaults, bool hard) {
+bool constrained(const Ask& ask, const View& ledger, const SpreadDefaults& defaults, bool hard) {
     if (!ask.spec->spread.empty()) return has(ask.spec->spread, hard);
     return has(defaults.constraints, hard) && !siblings_of(ask, ledger).matches_everything();
 }
 
 // The pod's own, or else the defaults over the pods that belong with it.
-Constraints constraints_of(const Ask& ask, const Ledger& ledger, const SpreadDefaults& defaults, bool hard) {
+Constraints constraints_of(const Ask& ask, const View& ledger, const SpreadDefaults& defaults, bool hard) {
     if (!ask.spec->spread.empty()) return {only(ask.spec->spread, hard), true};
     if (!has(defaults.constraints, hard)) return {};
     const Selector siblings = siblings_of(ask, ledger);
@@ -102,7 +102,7 @@ ClosedDomains limit_of(const SpreadConstraint& constraint, const ledger::Tally& 
 
 // Whether there is a hard key that no node has. Then no node takes part in counting, so no domain is full, and every
 // row lacks a label.
-bool key_nowhere(const Ask& ask, const Ledger& ledger) {
+bool key_nowhere(const Ask& ask, const View& ledger) {
     bool nowhere = false;
     for (const auto& constraint : ask.spec->spread) {
         if (!constraint.hard) continue;
@@ -116,11 +116,11 @@ class SpreadFilter final : public Filter {
 public:
     explicit SpreadFilter(SpreadDefaults defaults) : defaults_(std::move(defaults)) {}
     PluginId plugin() const override { return kPlugin; }
-    bool concerns(const Ask& ask, const Ledger& ledger) const override {
+    bool concerns(const Ask& ask, const View& ledger) const override {
         return constrained(ask, ledger, defaults_, true);
     }
 
-    void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
+    void strike(const Ask& ask, const View& ledger, Strikes& strikes) const override {
         if (!strikes.any_open() || !concerns(ask, ledger)) return;
         const auto unlabelled = strikes.refusal(
             kPlugin, {"node(s) didn't match pod topology spread constraints (missing required label)"}, true);
@@ -138,14 +138,14 @@ public:
         });
     }
 
-    std::optional<std::vector<ClosedDomains>> closed_domains(const Ask& ask, const Ledger& ledger) const override {
+    std::optional<std::vector<ClosedDomains>> closed_domains(const Ask& ask, const View& ledger) const override {
         ledger.near().trim();
         if (key_nowhere(ask, ledger)) return std::vector{closed_everywhere(ledger.near())};
         return limits_of(ask, ledger, constraints_of(ask, ledger, defaults_, true));
     }
 
 private:
-    static std::vector<ClosedDomains> limits_of(const Ask& ask, const Ledger& ledger, const Constraints& hard) {
+    static std::vector<ClosedDomains> limits_of(const Ask& ask, const View& ledger, const Constraints& hard) {
         const ledger::Terms& terms = ledger.near();
         const auto unseen = invisible(ask);
         std::vector<ClosedDomains> limits;
@@ -176,23 +176,23 @@ class SpreadScorer final : public Scorer {
 public:
     explicit SpreadScorer(SpreadDefaults defaults) : defaults_(std::move(defaults)) {}
     PluginId plugin() const override { return kPlugin; }
-    bool concerns(const Ask& ask, const Ledger& ledger) const override {
+    bool concerns(const Ask& ask, const View& ledger) const override {
         return constrained(ask, ledger, defaults_, false);
     }
 
-    void score(const Ask& ask, const Ledger& ledger, std::span<const Row> feasible,
+    void score(const Ask& ask, const View& ledger, std::span<const Row> feasible,
                std::span<int64_t> points) const override {
         ScoredRows rows(feasible);
         score_rows(ask, ledger, rows, points);
     }
-    void score_open(const Ask& ask, const Ledger& ledger, std::span<const uint8_t> open,
+    void score_open(const Ask& ask, const View& ledger, std::span<const uint8_t> open,
                     std::span<int64_t> points) const override {
         ScoredRows rows(open);
         score_rows(ask, ledger, rows, points);
     }
 
 private:
-    void score_rows(const Ask& ask, const Ledger& ledger, ScoredRows& rows, std::span<int64_t> points) const {
+    void score_rows(const Ask& ask, const View& ledger, ScoredRows& rows, std::span<int64_t> points) const {
         const Constraints soft = constraints_of(ask, ledger, defaults_, false);
         const auto nowhere = [&](const SpreadConstraint& c) { return !ledger.near().anywhere(c.topology_key); };
         // Without one of the keys a node takes no part, and gets nothing.
@@ -214,7 +214,7 @@ private:
         turn(costs, counting, points);
     }
 
-    static std::vector<Preference> preferences_of(const Ask& ask, const Ledger& ledger, const Constraints& soft,
+    static std::vector<Preference> preferences_of(const Ask& ask, const View& ledger, const Constraints& soft,
                                                   ScoredRows& rows) {
         const ledger::Terms& terms = ledger.near();
         terms.trim();

@@ -9,8 +9,8 @@ namespace {
 class VolumeClaims final : public Filter {
 public:
     PluginId plugin() const override { return PluginId::VolumeBinding; }
-    bool concerns(const Ask& ask, const Ledger&) const override { return !ask.spec->volumes.empty(); }
-    void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
+    bool concerns(const Ask& ask, const View&) const override { return !ask.spec->volumes.empty(); }
+    void strike(const Ask& ask, const View& ledger, Strikes& strikes) const override {
         if (auto refusal = claims_refusal(ask, ledger)) {
             strikes.refuse(strikes.refusal(refusal->plugin, std::move(refusal->reasons), refusal->unresolvable));
         }

@@ -70,7 +70,7 @@ uint32_t first_payer(const ledger::PodEntry& pod) {
     return pod.parts.front().reservation;
 }
 
-Attached attached_on(const Ledger& ledger, Row row) {
+Attached attached_on(const View& ledger, Row row) {
     Attached out;
     const auto& all = ledger.volumes().placed(row);
     for (const auto& [user, spec] : all) {
@@ -84,7 +84,7 @@ Attached attached_on(const Ledger& ledger, Row row) {
 }
 
 // With the ask.
-Attached attached_then(Attached now, const Ask& ask, const Attachables& wanted, const Ledger& ledger, Row row) {
+Attached attached_then(Attached now, const Ask& ask, const Attachables& wanted, const View& ledger, Row row) {
     if (ask.reservation) {
         now.reserved[kAsking] = wanted;
     } else {
@@ -97,8 +97,8 @@ Attached attached_then(Attached now, const Ask& ask, const Attachables& wanted, 
 class VolumeLimits final : public Filter {
 public:
     PluginId plugin() const override { return PluginId::NodeVolumeLimits; }
-    bool concerns(const Ask& ask, const Ledger&) const override { return !ask.spec->volumes.empty(); }
-    void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
+    bool concerns(const Ask& ask, const View&) const override { return !ask.spec->volumes.empty(); }
+    void strike(const Ask& ask, const View& ledger, Strikes& strikes) const override {
         if (ask.spec->volumes.empty()) return;
         const Attachables wanted = ledger.volumes().attachables(*ask.spec, ask.reservation != nullptr);
         if (wanted.empty()) return;
@@ -109,7 +109,7 @@ public:
     }
 
 private:
-    static bool exceeds(const Ask& ask, const Attachables& wanted, const Ledger& ledger, Row row) {
+    static bool exceeds(const Ask& ask, const Attachables& wanted, const View& ledger, Row row) {
         const auto node = ledger.volumes().csi_nodes().find(ledger.name(row));
         if (!node) return false;
         const Attached before = attached_on(ledger, row);

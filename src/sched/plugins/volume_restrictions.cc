@@ -27,7 +27,7 @@ bool clash(const Volume& a, const Volume& b) {
     return a.kind == VolumeKind::AwsEbs || !(a.read_only && b.read_only);
 }
 
-bool clashes(const std::vector<Volume>& disks, const Ask& ask, const Ledger& ledger, Row row) {
+bool clashes(const std::vector<Volume>& disks, const Ask& ask, const View& ledger, Row row) {
     const auto& here = ledger.volumes().placed(row);
     return std::any_of(here.begin(), here.end(), [&](const auto& placed) {
         if (is_matched(ask, placed.user)) return false;
@@ -38,7 +38,7 @@ bool clashes(const std::vector<Volume>& disks, const Ask& ask, const Ledger& led
     });
 }
 
-bool in_use(const AskedClaims& claims, const Ask& ask, const Ledger& ledger) {
+bool in_use(const AskedClaims& claims, const Ask& ask, const View& ledger) {
     return std::any_of(claims.once_pod.begin(), claims.once_pod.end(), [&](const Claim& claim) {
         const auto& users = ledger.volumes().users(claim->meta.full_name());
         return std::any_of(users.begin(), users.end(), [&](const auto& user) { return !is_matched(ask, user); });
@@ -48,8 +48,8 @@ bool in_use(const AskedClaims& claims, const Ask& ask, const Ledger& ledger) {
 class VolumeRestrictions final : public Filter {
 public:
     PluginId plugin() const override { return kPlugin; }
-    bool concerns(const Ask& ask, const Ledger&) const override { return !ask.spec->volumes.empty(); }
-    void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
+    bool concerns(const Ask& ask, const View&) const override { return !ask.spec->volumes.empty(); }
+    void strike(const Ask& ask, const View& ledger, Strikes& strikes) const override {
         if (ask.spec->volumes.empty()) return;
         std::vector<Volume> disks;
         std::copy_if(ask.spec->volumes.begin(), ask.spec->volumes.end(), std::back_inserter(disks), is_disk);

@@ -37,7 +37,7 @@ std::vector<std::string> split_zones(std::string_view text) {
     }
 }
 
-std::vector<Place> places_of(const AskedClaims& claims, const Ledger& ledger) {
+std::vector<Place> places_of(const AskedClaims& claims, const View& ledger) {
     std::vector<Place> out;
     for (const auto& name : claims.volumes) {
         const auto volume = ledger.volumes().volumes().find(name);
@@ -61,8 +61,8 @@ const std::string* label_of(const model::Labels& node, std::string_view key) {
 class VolumeZone final : public Filter {
 public:
     PluginId plugin() const override { return PluginId::VolumeZone; }
-    bool concerns(const Ask& ask, const Ledger&) const override { return !ask.spec->volumes.empty(); }
-    void strike(const Ask& ask, const Ledger& ledger, Strikes& strikes) const override {
+    bool concerns(const Ask& ask, const View&) const override { return !ask.spec->volumes.empty(); }
+    void strike(const Ask& ask, const View& ledger, Strikes& strikes) const override {
         if (ask.spec->volumes.empty()) return;
         const std::vector<Place> places = places_of(claims_of(ask, ledger), ledger);
         if (places.empty()) return;
