@@ -38,7 +38,7 @@ struct Limit {
     double borrowed = kInfinity;
 };
 
-Limit limit_of(const Consumer& consumer, ResourceId id) {
+Limit limits_of(const Consumer& consumer, ResourceId id) {
     Limit limit;
     if (consumer.hard.has(id)) limit.hard = static_cast<double>(consumer.hard.get(id));
     if (consumer.borrowing_limit.has(id)) {
@@ -49,13 +49,21 @@ Limit limit_of(const Consumer& consumer, ResourceId id) {
 }
 
 // How much of its direction a leaf may go, when all leaves of its consumer together ask for `asked`.
-void clip(Tree& tree, Node& node, const Consumer& consumer, const std::vector<double>* asked) {
+void clip(Tree& tree, Node& node, bool limited, const std::vector<double>* asked) {
+    const Consumer& consumer = tree.problem.consumers[node.consumer];
     node.most = 1;
     node.cut = nullptr;
+    if (!limited) {
+        for (Key& key : tree.keys_of(node)) {
+            key.u = static_cast<double>(key.demand);
+            key.b = static_cast<double>(std::min(key.reserved, key.demand));
+        }
+        return;
+    }
     double within_hard = 1;
     for (Key& key : tree.keys_of(node)) {
         const double demand = asked != nullptr ? (*asked)[key.column] : static_cast<double>(key.demand);
-        const Limit limit = limit_of(consumer, tree.columns[key.column]);
+        const Limit limit = limits_of(consumer, tree.columns[key.column]);
         if (limit.hard < demand * within_hard) within_hard = limit.hard / demand;
         if (limit.borrowed < demand * node.most) {
             node.most = limit.borrowed / demand;
@@ -78,11 +86,11 @@ void clip_demands(Tree& tree) {
     for (Node& node : tree.nodes) {
         node.scaled = false;
         if (node.consumer == kNoIndex) continue;
-        const Consumer& consumer = tree.problem.consumers[node.consumer];
         if (node.inner == kNoIndex) {
-            if (tree.nodes[node.parent].consumer != node.consumer) clip(tree, node, consumer, nullptr);
+            if (tree.nodes[node.parent].consumer != node.consumer) clip(tree, node, node.limited, nullptr);
             continue;
         }
+        const Consumer& consumer = tree.problem.consumers[node.consumer];
         asked.assign(tree.columns.size(), 0);
         for (NodeId c = node.children_begin; c < node.children_end; ++c) {
             if (tree.nodes[c].consumer != node.consumer) continue;
@@ -90,13 +98,13 @@ void clip_demands(Tree& tree) {
         }
         bool area = false;
         for (NodeId c = node.children_begin; c < node.children_end; ++c) {
-            if (tree.nodes[c].consumer == node.consumer) clip(tree, tree.nodes[c], consumer, &asked);
+            if (tree.nodes[c].consumer == node.consumer) clip(tree, tree.nodes[c], node.limited, &asked);
             area = area || tree.nodes[c].consumer != node.consumer;
         }
         if (!area) continue;
         auto& cap = tree.inner_of(node).cap;
         for (size_t r = 0; r < cap.size(); ++r) {
-            const Limit limit = limit_of(consumer, tree.columns[r]);
+            const Limit limit = limits_of(consumer, tree.columns[r]);
             cap[r] = std::min(limit.hard, limit.borrowed);
         }
     }

@@ -150,9 +150,10 @@ void Solver::change(size_t consumer, size_t leaf, Leaf wish) {
     if (!same) return build();
     if (top == kNoIndex) return;
     Tree& tree = state_->tree;
-    const auto update = [&](const Node& node) {
+    const auto update = [&](Node& node) {
         if (node.leaf != leaf || node.consumer != consumer) return;
         for (Key& key : tree.keys_of(node)) key.demand = leaves[leaf].demand.get(tree.columns[key.column]);
+        tree.lay_pods(node);
     };
     update(tree.nodes[top]);
     for (NodeId c = tree.nodes[top].children_begin; c < tree.nodes[top].children_end; ++c) update(tree.nodes[c]);
@@ -164,7 +165,7 @@ void Solver::solve() {
     raise_levels(tree);
     fill_rest(tree);
     add_shares(tree);
-    state_->whole = round_to_pods(tree);
+    round_to_pods(tree, state_->whole);
     state_->infinite.clear();
     for (const NodeId node : tree.node_of) {
         if (node != kNoIndex || !state_->infinite.empty()) continue;

@@ -6,6 +6,8 @@
 #include <map>
 #include <string_view>
 
+#include "base/saturating.h"
+
 namespace berth::share {
 namespace {
 
@@ -71,19 +73,24 @@ bool asks(const Leaf& leaf) {
     return any;
 }
 
-void add_keys(Tree& tree, Node& node, const Leaf& leaf, const Resources* reserved) {
+// `owner`: the consumer, when this is its only leaf.
+void add_keys(Tree& tree, Node& node, const Leaf& leaf, const Consumer* owner) {
     node.keys_begin = static_cast<uint32_t>(tree.keys.size());
     leaf.demand.for_each([&](ResourceId id, int64_t amount) {
         if (amount <= 0) return;
         Key key;
         key.column = tree.column_by_id[id.index];
         key.demand = amount;
-        key.reserved = reserved != nullptr ? std::max<int64_t>(0, reserved->get(id)) : 0;
+        if (owner != nullptr) {
+            key.reserved = std::max<int64_t>(0, owner->reserved.get(id));
+            key.limit = limit_of(*owner, id);
+        }
         tree.keys.push_back(key);
     });
     node.keys_end = static_cast<uint32_t>(tree.keys.size());
     std::sort(tree.keys.begin() + node.keys_begin, tree.keys.end(),
               [](const Key& a, const Key& b) { return a.column < b.column; });
+    tree.lay_pods(node);
 }
 
 uint32_t add_inner(Tree& tree) {
@@ -131,8 +138,10 @@ void add_children(Tree& tree, const Families& families, NodeId id) {
                 node.inner = add_inner(tree);
             } else if (leaves.size() == 1) {
                 node.leaf = leaves.front();
-                add_keys(tree, node, consumers[child].leaves[node.leaf], &consumers[child].reserved);
+                add_keys(tree, node, consumers[child].leaves[node.leaf], &consumers[child]);
             }
+            node.limited = !consumers[child].hard.empty() || !consumers[child].borrowing_limit.empty() ||
+                           !consumers[child].lending_limit.empty();
             tree.node_of[child] = static_cast<NodeId>(tree.nodes.size());
             tree.nodes.push_back(node);
         }
@@ -152,6 +161,32 @@ void add_children(Tree& tree, const Families& families, NodeId id) {
 }
 
 }  // namespace
+
+int64_t limit_of(const Consumer& consumer, ResourceId id) {
+    const int64_t hard = consumer.hard.get(id, INT64_MAX);
+    if (!consumer.borrowing_limit.has(id)) return hard;
+    return std::min(hard, base::saturating_add(consumer.reserved.get(id), consumer.borrowing_limit.get(id)));
+}
+
+void Tree::lay_pods(Node& node) {
+    const auto& pods = problem.consumers[node.consumer].leaves[node.leaf].pods;
+    const auto mine = keys_of(node);
+    if (pods.size() > node.runs_room) {
+        node.runs_room = static_cast<uint32_t>(pods.size());
+        node.runs_begin = static_cast<uint32_t>(runs.size());
+        for (size_t i = 0; i < pods.size(); ++i) {
+            runs.push_back({0, static_cast<uint32_t>(sizes.size()), false});
+            sizes.resize(sizes.size() + mine.size());
+        }
+    }
+    node.runs_end = node.runs_begin + static_cast<uint32_t>(pods.size());
+    for (size_t i = 0; i < pods.size(); ++i) {
+        Run& run = runs[node.runs_begin + i];
+        run.count = pods[i].count;
+        run.present = pods[i].present;
+        for (size_t k = 0; k < mine.size(); ++k) sizes[run.sizes + k] = pods[i].size.get(columns[mine[k].column]);
+    }
+}
 
 Tree::Tree(const Problem& given) : problem(given) {
     find_columns(problem, *this);

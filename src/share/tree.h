@@ -20,11 +20,12 @@ inline constexpr uint32_t kNoIndex = UINT32_MAX;
 struct Key {
     uint32_t column = 0;
     int64_t demand = 0;
-    int64_t reserved = 0;  // of the consumer, when this is its only leaf
-    double u = 0;          // the demand, clipped by hard and borrowing limit along the leaf's direction
-    double b = 0;          // what is guaranteed of it
-    double x = 0;          // its share
-    bool taking = false;   // while levels rise: its direction has passed the guarantee
+    int64_t reserved = 0;       // of the consumer, when this is its only leaf
+    int64_t limit = INT64_MAX;  // hard, borrowing limit, in the same case
+    double u = 0;               // the demand, clipped by hard and borrowing limit along the leaf's direction
+    double b = 0;               // what is guaranteed of it
+    double x = 0;               // its share
+    bool taking = false;        // while levels rise: its direction has passed the guarantee
 };
 
 // What an inner node knows of every column.
@@ -37,18 +38,30 @@ struct Inner {
     std::vector<double> reserved;
 };
 
+// Pods of one size, of one leaf.
+struct Run {
+    int64_t count = 0;
+    uint32_t sizes = 0;  // of the tree's: one amount for each key of the leaf
+    bool present = false;
+};
+
 struct Node {
     NodeId parent = kRoot;
     uint32_t consumer = kNoIndex;  // of the problem; kNoIndex: the root
     uint32_t leaf = kNoIndex;      // of the consumer; kNoIndex: an inner node, or nothing is asked for
     uint32_t inner = kNoIndex;
     uint32_t keys_begin = 0, keys_end = 0;
+    uint32_t runs_begin = 0, runs_end = 0, runs_room = 0;
     NodeId children_begin = 0, children_end = 0;
     double weight = 1;
     double most = 1;            // of its demand, what hard and borrowing limit allow
     const char* cut = nullptr;  // which of them: "hard", "borrowingLimit"
     bool scaled = false;        // its guarantee did not fit
+    bool limited = false;       // its consumer has a hard, borrowing or lending limit
 };
+
+// Hard and borrowing limit of a consumer, whatever its guarantee is.
+int64_t limit_of(const Consumer& consumer, ResourceId id);
 
 struct Tree {
     explicit Tree(const Problem& problem);
@@ -68,11 +81,16 @@ struct Tree {
         return id.index < column_by_id.size() ? column_by_id[id.index] : kNoIndex;
     }
 
+    // The pods of a leaf as the problem has them now.
+    void lay_pods(Node& node);
+
     const Problem& problem;
     std::vector<ResourceId> columns;  // by name
     std::vector<uint32_t> column_by_id;
     std::vector<Node> nodes;  // parents first, siblings side by side
     std::vector<Key> keys;
+    std::vector<Run> runs;        // side by side for each leaf
+    std::vector<int64_t> sizes;   // of a run's pods, by key
     std::vector<Inner> inners;    // the root's first
     std::vector<NodeId> node_of;  // by consumer; kNoIndex: it is infinite
     std::vector<int64_t> left;    // of the capacity after the infinite ones, by column; INT64_MAX: infinite
@@ -88,17 +106,25 @@ void raise_levels(Tree& tree);
 void fill_rest(Tree& tree);
 // What rule 4 gave, in exact amounts.
 struct Whole {
-    struct Sums {
-        std::vector<int64_t> sum;    // of what its children deserve
-        std::vector<int64_t> least;  // its guarantee
-        std::vector<int64_t> most;   // its limit
+    // Of one column of an inner node.
+    struct Sum {
+        int64_t sum = 0;           // of what its children deserve
+        int64_t least = 0;         // its guarantee
+        int64_t most = INT64_MAX;  // its limit
+    };
+    // Where the share of a leaf ends: in this run, after so many of its pods.
+    struct Cut {
+        uint32_t run = kNoIndex;  // counted from the leaf's first; kNoIndex: all of its pods are covered
+        int64_t whole = 0;
     };
     std::vector<int64_t> taken;  // by key
     std::vector<int64_t> pods;   // by leaf
-    std::vector<Sums> sums;      // by inner node
+    std::vector<Cut> cuts;       // by leaf
+    std::vector<Sum> sums;       // by inner node and column
+    std::vector<uint8_t> tight;  // by column: somebody found no room in it, at the root or below
 };
 // Rule 4: whole pods.
-Whole round_to_pods(const Tree& tree);
+void round_to_pods(const Tree& tree, Whole& whole);
 // What a consumer's node deserves of it.
 void tell_whole(const Tree& tree, const Whole& whole, NodeId id, Share& share);
 

@@ -10,19 +10,23 @@
 namespace berth::share {
 namespace {
 
-constexpr double kWhole = 1e-9;  // a remainder this near to a whole pod is one
+constexpr double kWhole = 1e-9;            // a remainder this near to a whole pod is one
+constexpr int64_t kParts = 1'000'000'000;  // in a pod
 
 // A pod of which the share covers a part.
 struct Part {
-    bool present = false;
-    int64_t remainder = 0;  // in kWhole of a pod
-    NodeId node = 0;
+    uint64_t rank = 0;  // those that run first, then by the largest remainder, then by name
     uint32_t run = 0;
+    NodeId node() const { return static_cast<NodeId>(rank); }
+    static uint64_t rank_of(bool present, int64_t remainder, NodeId node) {
+        const auto missing = static_cast<uint64_t>(kParts - remainder);
+        return (present ? 0 : uint64_t{1} << 63) | missing << 32 | node;
+    }
 };
 
 int64_t floor_of(double amount) {
     if (amount <= 0) return 0;
-    return amount >= 9.2e18 ? INT64_MAX : static_cast<int64_t>(std::floor(amount));
+    return amount >= 9.2e18 ? INT64_MAX : static_cast<int64_t>(amount);
 }
 
 int64_t least_of(const Key& key) {
@@ -31,205 +35,200 @@ int64_t least_of(const Key& key) {
 
 class Rounding {
 public:
-    explicit Rounding(const Tree& tree) : tree_(tree), taken_(whole_.taken), pods_(whole_.pods), sums_(whole_.sums) {
-        taken_.resize(tree.keys.size());
-        pods_.resize(tree.nodes.size());
-        for (const Inner& inner : tree.inners) {
-            Sums sums;
-            for (auto* values : {&sums.sum, &sums.least}) values->assign(tree.columns.size(), 0);
-            sums.most.assign(tree.columns.size(), INT64_MAX);
-            for (size_t r = 0; r < sums.least.size(); ++r) sums.least[r] = floor_of(inner.b[r] - inner.fixed[r]);
-            sums_.push_back(std::move(sums));
-        }
+    Rounding(const Tree& tree, Whole& whole) : tree_(tree), whole_(whole), m_(tree.columns.size()) {
+        whole_.taken.assign(tree.keys.size(), 0);
+        whole_.pods.assign(tree.nodes.size(), 0);
+        whole_.cuts.assign(tree.nodes.size(), {});
+        whole_.sums.assign(tree.inners.size() * m_, {});
+        whole_.tight.assign(m_, 0);
+        nodes_ = tree.nodes.data();
+        keys_ = tree.keys.data();
+        taken_ = whole_.taken.data();
+        sums_ = whole_.sums.data();
         set_limits();
         begin();
     }
 
     void run() {
-        std::vector<Part> parts;
         for (NodeId id = 1; id < tree_.nodes.size(); ++id) {
-            if (tree_.nodes[id].leaf != kNoIndex) round_down(id, parts);
+            if (nodes_[id].leaf != kNoIndex) round_down(id);
         }
-        std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
-            if (a.present != b.present) return a.present;
-            return a.remainder != b.remainder ? a.remainder > b.remainder : a.node < b.node;
-        });
-        for (const Part& part : parts) {
-            const Resources& size = leaf_of(part.node).pods[part.run].size;
-            if (short_of_share(part.node, size) && take(part.node, size, 1)) ++pods_[part.node];
+        std::sort(parts_.begin(), parts_.end(), [](const Part& a, const Part& b) { return a.rank < b.rank; });
+        for (const Part& part : parts_) {
+            const int64_t* size = tree_.sizes.data() + tree_.runs[part.run].sizes;
+            if (short_of_share(part.node(), size) && take(part.node(), size, 1)) ++whole_.pods[part.node()];
         }
     }
-
-    Whole take() && { return std::move(whole_); }
 
 private:
-    using Sums = Whole::Sums;
-
-    const Leaf& leaf_of(NodeId id) const {
-        const Node& node = tree_.nodes[id];
-        return tree_.problem.consumers[node.consumer].leaves[node.leaf];
-    }
-    // Of a consumer, whatever its guarantee is.
-    static int64_t limit_of(const Consumer& consumer, ResourceId id) {
-        int64_t most = consumer.hard.get(id, INT64_MAX);
-        if (consumer.borrowing_limit.has(id)) {
-            most = std::min(most, base::saturating_add(consumer.reserved.get(id), consumer.borrowing_limit.get(id)));
-        }
-        return most;
-    }
-
     void set_limits() {
         for (const Node& node : tree_.nodes) {
             if (node.inner == kNoIndex) continue;
-            auto& most = sums_[node.inner].most;
-            for (size_t r = 0; r < most.size(); ++r) {
+            Whole::Sum* sums = sums_ + node.inner * m_;
+            const Inner& inner = tree_.inner_of(node);
+            for (size_t r = 0; r < m_; ++r) {
                 if (node.consumer != kNoIndex) {
-                    most[r] = limit_of(tree_.problem.consumers[node.consumer], tree_.columns[r]);
+                    sums[r].least = floor_of(inner.b[r] - inner.fixed[r]);
+                    if (node.limited) sums[r].most = limit_of(tree_.problem.consumers[node.consumer], tree_.columns[r]);
                 } else if (tree_.left[r] < INT64_MAX) {
-                    most[r] = tree_.left[r] - static_cast<int64_t>(std::ceil(tree_.inners[0].fixed[r]));
+                    sums[r].most = tree_.left[r] - static_cast<int64_t>(std::ceil(inner.fixed[r]));
                 }
             }
         }
-        std::fill(sums_[0].least.begin(), sums_[0].least.end(), 0);
     }
 
     // Everybody has its guarantee.
     void begin() {
         for (auto id = static_cast<NodeId>(tree_.nodes.size()); id-- > 1;) {
-            const Node& node = tree_.nodes[id];
-            Sums& parent = sums_[tree_.nodes[node.parent].inner];
+            const Node& node = nodes_[id];
+            Whole::Sum* parent = sums_ + nodes_[node.parent].inner * m_;
             if (node.inner == kNoIndex) {
-                for (const Key& key : tree_.keys_of(node)) parent.sum[key.column] += least_of(key);
+                for (uint32_t k = node.keys_begin; k < node.keys_end; ++k)
+                    parent[keys_[k].column].sum += least_of(keys_[k]);
             } else {
-                const Sums& own = sums_[node.inner];
-                for (size_t r = 0; r < own.sum.size(); ++r) parent.sum[r] += std::max(own.sum[r], own.least[r]);
+                const Whole::Sum* own = sums_ + node.inner * m_;
+                for (size_t r = 0; r < m_; ++r) parent[r].sum += std::max(own[r].sum, own[r].least);
             }
         }
     }
 
     // Takes so many pods of this size for a leaf, if everybody above has room for them.
-    bool take(NodeId id, const Resources& size, int64_t count) {
-        return walk(id, size, count, false) && walk(id, size, count, true);
-    }
-
-    // Along the way up: what a leaf takes counts where it is more than the guarantee.
-    bool walk(NodeId id, const Resources& size, int64_t count, bool carries_out) {
-        const Node& node = tree_.nodes[id];
-        const Consumer& consumer = tree_.problem.consumers[node.consumer];
-        const bool alone = tree_.nodes[node.parent].consumer != node.consumer;
-        const auto keys = tree_.keys_of(node);
-        for (size_t k = 0; k < keys.size(); ++k) {
-            const ResourceId resource = tree_.columns[keys[k].column];
-            const int64_t more = size.get(resource) * count;
-            if (more <= 0) continue;
-            int64_t& taken = taken_[node.keys_begin + k];
-            const int64_t least = least_of(keys[k]);
-            int64_t by = std::max(taken + more, least) - std::max(taken, least);
-            if (!carries_out && by > 0 && alone && taken + more > limit_of(consumer, resource)) return false;
-            if (carries_out) taken += more;
-            for (NodeId up = node.parent; by > 0; up = tree_.nodes[up].parent) {
-                Sums& sums = sums_[tree_.nodes[up].inner];
-                int64_t& sum = sums.sum[keys[k].column];
-                const int64_t guaranteed = sums.least[keys[k].column];
-                if (!carries_out && sum + by > std::max(guaranteed, sums.most[keys[k].column])) return false;
-                const int64_t next = std::max(sum + by, guaranteed) - std::max(sum, guaranteed);
-                if (carries_out) sum += by;
-                by = next;
-                if (up == kRoot) break;
-            }
+    bool take(NodeId id, const int64_t* size, int64_t count) {
+        const Node& node = nodes_[id];
+        for (uint32_t k = node.keys_begin; k < node.keys_end; ++k) {
+            const int64_t more = size[k - node.keys_begin] * count;
+            if (more <= 0 || has_room(node, k, more)) continue;
+            whole_.tight[keys_[k].column] = 1;
+            return false;
+        }
+        for (uint32_t k = node.keys_begin; k < node.keys_end; ++k) {
+            if (const int64_t more = size[k - node.keys_begin] * count; more > 0) add(node, k, more);
         }
         return true;
     }
 
+    // What a leaf takes counts where it is more than the guarantee; and so on the way up.
+    bool has_room(const Node& node, uint32_t k, int64_t more) const {
+        const Key& key = keys_[k];
+        const int64_t least = least_of(key);
+        int64_t by = std::max(taken_[k] + more, least) - std::max(taken_[k], least);
+        if (by > 0 && taken_[k] + more > key.limit) return false;
+        for (NodeId up = node.parent; by > 0; up = nodes_[up].parent) {
+            const Whole::Sum& at = sums_[nodes_[up].inner * m_ + key.column];
+            if (at.sum + by > std::max(at.least, at.most)) return false;
+            by = std::max(at.sum + by, at.least) - std::max(at.sum, at.least);
+            if (up == kRoot) break;
+        }
+        return true;
+    }
+    void add(const Node& node, uint32_t k, int64_t more) {
+        const Key& key = keys_[k];
+        const int64_t least = least_of(key);
+        int64_t by = std::max(taken_[k] + more, least) - std::max(taken_[k], least);
+        taken_[k] += more;
+        for (NodeId up = node.parent; by > 0; up = nodes_[up].parent) {
+            Whole::Sum& at = sums_[nodes_[up].inner * m_ + key.column];
+            const int64_t next = std::max(at.sum + by, at.least) - std::max(at.sum, at.least);
+            at.sum += by;
+            by = next;
+            if (up == kRoot) break;
+        }
+    }
+
     // The pods that the share covers whole; what it covers of the next one is a part.
-    void round_down(NodeId id, std::vector<Part>& parts) {
-        const Leaf& leaf = leaf_of(id);
-        for (uint32_t run = 0; run < leaf.pods.size(); ++run) {
-            const PodRun& pods = leaf.pods[run];
-            const double covered = covered_of(id, pods.size);
-            auto whole = static_cast<int64_t>(std::min(std::floor(covered + kWhole), static_cast<double>(pods.count)));
-            if (whole > 0 && !take(id, pods.size, whole)) {
+    void round_down(NodeId id) {
+        const Node& node = nodes_[id];
+        for (uint32_t i = node.runs_begin; i < node.runs_end; ++i) {
+            const Run& run = tree_.runs[i];
+            const int64_t* size = tree_.sizes.data() + run.sizes;
+            const double covered = covered_of(node, size);
+            const double most = std::min(covered + kWhole, static_cast<double>(run.count));
+            auto whole = static_cast<int64_t>(most);  // not negative
+            if (whole > 0 && !take(id, size, whole)) {
                 --whole;
-                if (whole > 0 && !take(id, pods.size, whole)) whole = 0;
+                if (whole > 0 && !take(id, size, whole)) whole = 0;
             }
-            pods_[id] += whole;
-            if (whole == pods.count) continue;
+            whole_.pods[id] += whole;
+            if (whole == run.count) continue;
+            whole_.cuts[id] = {i - node.runs_begin, whole};
             const double rest = std::min(1.0, covered - static_cast<double>(whole));
-            if (rest > kWhole) parts.push_back({pods.present, std::llround(rest / kWhole), id, run});
+            if (rest > kWhole) parts_.push_back({Part::rank_of(run.present, std::llround(rest / kWhole), id), i});
             return;
         }
-        split_rest(id, leaf);
+        split_rest(node);
     }
 
     // Of the pods' size, how often it goes into what is left of the leaf's share.
-    double covered_of(NodeId id, const Resources& size) const {
-        const Node& node = tree_.nodes[id];
-        const auto keys = tree_.keys_of(node);
+    double covered_of(const Node& node, const int64_t* size) const {
         double covered = kInfinity;
-        for (size_t k = 0; k < keys.size(); ++k) {
-            const int64_t each = size.get(tree_.columns[keys[k].column]);
+        for (uint32_t k = node.keys_begin; k < node.keys_end; ++k) {
+            const int64_t each = size[k - node.keys_begin];
             if (each <= 0) continue;
-            const double left = keys[k].x - static_cast<double>(taken_[node.keys_begin + k]);
+            const double left = keys_[k].x - static_cast<double>(taken_[k]);
             covered = std::min(covered, std::max(0.0, left) / static_cast<double>(each));
         }
         return covered;
     }
 
     // What is asked for beyond pods can be split anywhere.
-    void split_rest(NodeId id, const Leaf& leaf) {
-        const Node& node = tree_.nodes[id];
-        const auto keys = tree_.keys_of(node);
-        for (size_t k = 0; k < keys.size(); ++k) {
-            const ResourceId resource = tree_.columns[keys[k].column];
-            const double share = keys[k].x * (1 + 1e-13) + 1e-6;
-            const int64_t more = std::min(floor_of(share), leaf.demand.get(resource)) - taken_[node.keys_begin + k];
-            if (const int64_t fits = std::min(more, room_of(id, k)); fits > 0) take(id, {{resource, fits}}, 1);
+    void split_rest(const Node& node) {
+        for (uint32_t k = node.keys_begin; k < node.keys_end; ++k) {
+            const Key& key = keys_[k];
+            if (taken_[k] >= key.demand) continue;
+            const double share = key.x * (1 + 1e-13) + 1e-6;
+            const int64_t more = std::min(floor_of(share), key.demand) - taken_[k];
+            if (more > 0) add_as_fits(node, k, more);
         }
+    }
+    void add_as_fits(const Node& node, uint32_t k, int64_t more) {
+        const int64_t fits = std::min(more, room_of(node, k));
+        if (fits < more) whole_.tight[keys_[k].column] = 1;
+        if (fits > 0 && has_room(node, k, fits)) add(node, k, fits);
     }
 
     // How much more of a key can be taken: above it everybody has this much.
-    int64_t room_of(NodeId id, size_t k) const {
-        const Node& node = tree_.nodes[id];
-        const Key& key = tree_.keys_of(node)[k];
+    int64_t room_of(const Node& node, uint32_t k) const {
+        const Key& key = keys_[k];
         int64_t above = INT64_MAX;
-        for (NodeId up = node.parent;; up = tree_.nodes[up].parent) {
-            const Sums& sums = sums_[tree_.nodes[up].inner];
-            above = std::min(above, std::max(sums.least[key.column], sums.most[key.column]) - sums.sum[key.column]);
+        for (NodeId up = node.parent;; up = nodes_[up].parent) {
+            const Whole::Sum& at = sums_[nodes_[up].inner * m_ + key.column];
+            above = std::min(above, std::max(at.least, at.most) - at.sum);
             if (up == kRoot) break;
         }
-        const int64_t guaranteed = std::max<int64_t>(0, least_of(key) - taken_[node.keys_begin + k]);
+        const int64_t guaranteed = std::max<int64_t>(0, least_of(key) - taken_[k]);
         const int64_t room = base::saturating_add(std::max<int64_t>(0, above), guaranteed);
-        if (tree_.nodes[node.parent].consumer == node.consumer) return room;
-        const int64_t limit = limit_of(tree_.problem.consumers[node.consumer], tree_.columns[key.column]);
-        return std::min(room, std::max(limit - taken_[node.keys_begin + k], guaranteed));
+        return std::min(room, std::max(base::saturating_subtract(key.limit, taken_[k]), guaranteed));
     }
 
     // Whether every area above it has less than its own share of what the pod needs.
-    bool short_of_share(NodeId id, const Resources& size) const {
-        for (NodeId up = tree_.nodes[id].parent; up != kRoot; up = tree_.nodes[up].parent) {
-            const uint32_t inner = tree_.nodes[up].inner;
-            for (uint32_t r = 0; r < tree_.columns.size(); ++r) {
-                if (size.get(tree_.columns[r]) <= 0) continue;
-                const double share = tree_.inners[inner].x[r] - tree_.inners[inner].fixed[r];
-                if (static_cast<double>(sums_[inner].sum[r]) >= share * (1 - kWhole)) return false;
+    bool short_of_share(NodeId id, const int64_t* size) const {
+        const Node& node = nodes_[id];
+        for (NodeId up = node.parent; up != kRoot; up = nodes_[up].parent) {
+            const Inner& inner = tree_.inners[nodes_[up].inner];
+            for (uint32_t k = node.keys_begin; k < node.keys_end; ++k) {
+                if (size[k - node.keys_begin] <= 0) continue;
+                const uint32_t r = keys_[k].column;
+                const double share = inner.x[r] - inner.fixed[r];
+                if (static_cast<double>(sums_[nodes_[up].inner * m_ + r].sum) >= share * (1 - kWhole)) return false;
             }
         }
         return true;
     }
 
     const Tree& tree_;
-    Whole whole_;
-    std::vector<int64_t>& taken_;
-    std::vector<int64_t>& pods_;
-    std::vector<Sums>& sums_;
+    Whole& whole_;
+    size_t m_;
+    const Node* nodes_;
+    const Key* keys_;
+    int64_t* taken_;
+    Whole::Sum* sums_;
+    std::vector<Part> parts_;
 };
 
 }  // namespace
 
-Whole round_to_pods(const Tree& tree) {
-    Rounding rounding(tree);
-    rounding.run();
-    return std::move(rounding).take();
+void round_to_pods(const Tree& tree, Whole& whole) {
+    Rounding(tree, whole).run();
 }
 
 void tell_whole(const Tree& tree, const Whole& whole, NodeId id, Share& share) {
@@ -246,9 +245,10 @@ void tell_whole(const Tree& tree, const Whole& whole, NodeId id, Share& share) {
                                std::max(whole.taken[node.keys_begin + k], least_of(keys[k])));
         return;
     }
-    const Whole::Sums& sums = whole.sums[node.inner];
-    for (size_t r = 0; r < sums.sum.size(); ++r) {
-        const int64_t deserved = std::max(sums.sum[r], sums.least[r]);
+    const size_t m = tree.columns.size();
+    for (size_t r = 0; r < m; ++r) {
+        const Whole::Sum& sums = whole.sums[node.inner * m + r];
+        const int64_t deserved = std::max(sums.sum, sums.least);
         if (deserved > 0 || tree.inner_of(node).u[r] > 0) share.deserved.set(tree.columns[r], deserved);
     }
 }
