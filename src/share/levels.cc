@@ -62,6 +62,12 @@ public:
             course.growers.assign(m_, 0);
             for (auto* flags : {&course.above, &course.full, &course.closing}) flags->assign(m_, 0);
         }
+        users_.resize(m_);
+        const Node& root = tree.nodes[kRoot];
+        for (NodeId c = root.children_begin; c < root.children_end; ++c) {
+            if (tree.nodes[c].inner != kNoIndex) areas_.push_back(c);
+            for (const Key& key : tree.keys_of(tree.nodes[c])) users_[key.column].push_back(c);
+        }
     }
 
     void run() {
@@ -78,9 +84,9 @@ public:
 
 private:
     bool surplus() const { return tree_.problem.policy == Policy::Surplus; }
-    Node& node(NodeId id) { return tree_.nodes[id]; }
+    Node& node(NodeId id) { return tree_.nodes.data()[id]; }
     Inner& inner(NodeId id) { return tree_.inner_of(tree_.nodes[id]); }
-    Course& course(NodeId id) { return courses_[tree_.nodes[id].inner]; }
+    Course& course(NodeId id) { return courses_.data()[node(id).inner]; }
     double start_of(const Key& key) const { return surplus() ? key.b / key.u : 0; }
     double rise_of(const Key& key) const { return tree_.pool[key.column] / key.u; }
 
@@ -106,6 +112,8 @@ private:
     bool step_inside(NodeId id);
     void child_moment(NodeId parent, NodeId child);
     void saturate(NodeId id, size_t column);
+    // Its parent has no more of a column.
+    void close(NodeId id, size_t column);
     void tell_parent(NodeId id, double fastest);
     void touch(NodeId id);
     bool step_root();
@@ -115,6 +123,8 @@ private:
     size_t m_;
     std::vector<Way> ways_;
     std::vector<Course> courses_;
+    std::vector<std::vector<NodeId>> users_;  // the root's leaves that need a column
+    std::vector<NodeId> areas_;               // the root's children that are inner nodes
 };
 
 void Sweep::begin_leaf(NodeId id) {
@@ -236,12 +246,12 @@ void Sweep::begin(NodeId id) {
 
 void Sweep::advance(NodeId id, double clock) {
     Course& at = course(id);
-    auto& x = inner(id).x;
     const double by = clock - at.clock;
-    if (by > 0) {
-        for (size_t r = 0; r < m_; ++r) x[r] += at.slope[r] * by;
-        at.clock = clock;
-    }
+    if (by <= 0) return;
+    double* x = inner(id).x.data();
+    const double* slope = at.slope.data();
+    for (size_t r = 0; r < m_; ++r) x[r] += slope[r] * by;
+    at.clock = clock;
 }
 
 // Its own next bend by its clock: a sum passes the guarantee, or meets the cap.
@@ -356,25 +366,29 @@ void Sweep::touch(NodeId id) {
 }
 
 void Sweep::saturate(NodeId id, size_t column) {
-    Course& at = course(id);
-    at.full[column] = 1;
-    for (NodeId c = node(id).children_begin; c < node(id).children_end; ++c) {
-        if (node(c).inner != kNoIndex) {
-            touch(c);
-            course(c).closing[column] = 1;
-            if (course(c).above[column] != 0 && course(c).full[column] == 0) saturate(c, column);
-            settle(c);
-            continue;
-        }
-        const Way& way = ways_[c];
-        if (!way.moving) continue;
-        const auto keys = tree_.keys_of(node(c));
-        for (uint32_t k = 0; k < keys.size() && keys[k].column <= column; ++k) {
-            if (keys[k].column != column || !keys[k].taking) continue;
-            stop(c, way.a + way.slope * at.clock * node(c).weight);
-        }
+    course(id).full[column] = 1;
+    if (id == kRoot) {
+        for (const NodeId c : users_[column]) close(c, column);
+        for (const NodeId c : areas_) close(c, column);
+    } else {
+        for (NodeId c = node(id).children_begin; c < node(id).children_end; ++c) close(c, column);
     }
-    at.slope[column] = 0;
+    course(id).slope[column] = 0;
+}
+
+void Sweep::close(NodeId id, size_t column) {
+    if (node(id).inner != kNoIndex) {
+        touch(id);
+        course(id).closing[column] = 1;
+        if (course(id).above[column] != 0 && course(id).full[column] == 0) saturate(id, column);
+        return settle(id);
+    }
+    const Way& way = ways_[id];
+    if (!way.moving) return;
+    for (const Key& key : tree_.keys_of(node(id))) {
+        if (key.column != column || !key.taking) continue;
+        stop(id, way.a + way.slope * course(node(id).parent).clock * node(id).weight);
+    }
 }
 
 bool Sweep::step_root() {
@@ -383,10 +397,12 @@ bool Sweep::step_root() {
     const double due = at.moments.empty() ? kInfinity : at.moments.front().at;
     double when = due;
     size_t fullest = m_;
+    const double *slope = at.slope.data(), *x = sums.x.data(), *cap = sums.cap.data();
     for (size_t r = 0; r < m_; ++r) {
-        if (at.full[r] != 0 || at.slope[r] <= 0 || sums.cap[r] == kInfinity) continue;
-        if (sums.x[r] + at.slope[r] * (when - at.clock) < sums.cap[r]) continue;
-        when = at.clock + std::max(0.0, sums.cap[r] - sums.x[r]) / at.slope[r];
+        // Where nothing grows, or there is no end of it, this is as if there was room.
+        if (x[r] + slope[r] * (when - at.clock) < cap[r] || slope[r] <= 0 || at.full[r] != 0) continue;
+        if (cap[r] == kInfinity) continue;
+        when = at.clock + std::max(0.0, cap[r] - x[r]) / slope[r];
         fullest = r;
     }
     if (when == kInfinity) return false;
