@@ -124,6 +124,7 @@ private:
     std::vector<Way> ways_;
     std::vector<Course> courses_;
     std::vector<std::vector<NodeId>> users_;  // the root's leaves that need a column
+    size_t moving_ = 0;                       // leaves
     std::vector<NodeId> areas_;               // the root's children that are inner nodes
 };
 
@@ -153,6 +154,7 @@ void Sweep::begin_leaf(NodeId id) {
     way.tau = lowest;
     way.moving = leaf.weight > 0 && rise > 0;
     if (!way.moving) return;
+    ++moving_;
     count(id, way, true);
     push_leaf(id);
 }
@@ -201,6 +203,7 @@ void Sweep::stop(NodeId id, double tau) {
     if (!way.moving) return;
     count(id, way, false);
     way.moving = false;
+    --moving_;
     way.tau = std::min(1.0, tau);
 }
 
@@ -392,6 +395,7 @@ void Sweep::close(NodeId id, size_t column) {
 }
 
 bool Sweep::step_root() {
+    if (moving_ == 0) return false;
     Course& at = course(kRoot);
     const Inner& sums = inner(kRoot);
     const double due = at.moments.empty() ? kInfinity : at.moments.front().at;
