@@ -328,29 +328,50 @@ TEST(ShareProperties, WhatIsPublishedAddsUp) {
     }
 }
 
-TEST(ShareProperties, AfterAChangeItIsAsIfSolvedAnew) {
+// More or fewer pods of the last size, some of a new size, or the last run gone; the set of resources stays.
+Leaf changed(Leaf leaf, Random& random) {
+    const auto ask = [&](const Resources& size, int64_t count) {
+        size.for_each([&](ResourceId id, int64_t amount) { leaf.demand.add(id, amount * count); });
+    };
+    PodRun& last = leaf.pods.back();
+    if (leaf.pods.size() > 1 && random.chance(1, 4)) {
+        ask(last.size, -last.count);
+        leaf.pods.pop_back();
+    } else if (random.chance(1, 3)) {
+        PodRun more{{}, random.between(1, 9), false};
+        last.size.for_each([&](ResourceId id, int64_t) { more.size.set(id, random.between(1, 40)); });
+        ask(more.size, more.count);
+        leaf.pods.push_back(more);
+    } else {
+        const int64_t count = random.between(1, 40);
+        ask(last.size, count - last.count);
+        last.count = count;
+    }
+    return leaf;
+}
+
+TEST(ShareProperties, AfterEveryChangeItIsAsIfSolvedAnew) {
     for (uint64_t seed = first_seed(); seed < first_seed() + static_cast<uint64_t>(rounds()) / 4 + 1; ++seed) {
         SCOPED_TRACE(testing::Message() << "SEED=" << seed);
         Random random(seed);
         Solver solver(random_problem(random, {.limits = random.chance(1, 2)}));
         solver.solve();
-        const size_t who = random.below(solver.problem().consumers.size());
-        const auto& leaves = solver.problem().consumers[who].leaves;
-        if (leaves.empty()) continue;
-        const size_t which = random.below(leaves.size());
-        Leaf wish = leaves[which];
-        if (wish.pods.empty()) continue;
-        const int64_t more = random.between(1, 9);
-        wish.pods.back().count += more;
-        wish.pods.back().size.for_each([&](ResourceId id, int64_t amount) { wish.demand.add(id, amount * more); });
-        solver.change(who, which, wish);
-        solver.solve();
-        const auto anew = solve(solver.problem());
-        for (size_t i = 0; i < anew.size(); ++i) {
-            EXPECT_EQ(solver.share(i).deserved, anew[i].deserved) << solver.problem().consumers[i].name;
-            EXPECT_EQ(solver.share(i).fair, anew[i].fair) << solver.problem().consumers[i].name;
+        for (int step = 0; step < 8; ++step) {
+            const size_t who = random.below(solver.problem().consumers.size());
+            const auto& leaves = solver.problem().consumers[who].leaves;
+            if (leaves.empty()) continue;
+            const size_t which = random.below(leaves.size());
+            if (leaves[which].pods.empty()) continue;
+            solver.change(who, which, changed(leaves[which], random));
+            solver.solve();
+            const auto anew = solve(solver.problem());
+            for (size_t i = 0; i < anew.size(); ++i) {
+                EXPECT_EQ(solver.share(i).deserved, anew[i].deserved) << solver.problem().consumers[i].name;
+                EXPECT_EQ(solver.share(i).fair, anew[i].fair) << solver.problem().consumers[i].name;
+                EXPECT_EQ(solver.share(i).pods, anew[i].pods) << solver.problem().consumers[i].name;
+            }
+            if (HasFailure()) return;
         }
-        if (HasFailure()) return;
     }
 }
 
