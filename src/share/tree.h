@@ -112,16 +112,9 @@ struct Whole {
         int64_t least = 0;         // its guarantee
         int64_t most = INT64_MAX;  // its limit
     };
-    // Where the share of a leaf ends: in this run, after so many of its pods.
-    struct Cut {
-        uint32_t run = kNoIndex;  // counted from the leaf's first; kNoIndex: all of its pods are covered
-        int64_t whole = 0;
-    };
     std::vector<int64_t> taken;  // by key
     std::vector<int64_t> pods;   // by leaf
-    std::vector<Cut> cuts;       // by leaf
     std::vector<Sum> sums;       // by inner node and column
-    std::vector<uint8_t> tight;  // by column: somebody found no room in it, at the root or below
 };
 // Rule 4: whole pods.
 void round_to_pods(const Tree& tree, Whole& whole);

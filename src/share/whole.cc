@@ -38,9 +38,7 @@ public:
     Rounding(const Tree& tree, Whole& whole) : tree_(tree), whole_(whole), m_(tree.columns.size()) {
         whole_.taken.assign(tree.keys.size(), 0);
         whole_.pods.assign(tree.nodes.size(), 0);
-        whole_.cuts.assign(tree.nodes.size(), {});
         whole_.sums.assign(tree.inners.size() * m_, {});
-        whole_.tight.assign(m_, 0);
         nodes_ = tree.nodes.data();
         keys_ = tree.keys.data();
         taken_ = whole_.taken.data();
@@ -97,9 +95,7 @@ private:
         const Node& node = nodes_[id];
         for (uint32_t k = node.keys_begin; k < node.keys_end; ++k) {
             const int64_t more = size[k - node.keys_begin] * count;
-            if (more <= 0 || has_room(node, k, more)) continue;
-            whole_.tight[keys_[k].column] = 1;
-            return false;
+            if (more > 0 && !has_room(node, k, more)) return false;
         }
         for (uint32_t k = node.keys_begin; k < node.keys_end; ++k) {
             if (const int64_t more = size[k - node.keys_begin] * count; more > 0) add(node, k, more);
@@ -150,7 +146,6 @@ private:
             }
             whole_.pods[id] += whole;
             if (whole == run.count) continue;
-            whole_.cuts[id] = {i - node.runs_begin, whole};
             const double rest = std::min(1.0, covered - static_cast<double>(whole));
             if (rest > kWhole) parts_.push_back({Part::rank_of(run.present, std::llround(rest / kWhole), id), i});
             return;
@@ -177,13 +172,10 @@ private:
             if (taken_[k] >= key.demand) continue;
             const double share = key.x * (1 + 1e-13) + 1e-6;
             const int64_t more = std::min(floor_of(share), key.demand) - taken_[k];
-            if (more > 0) add_as_fits(node, k, more);
+            if (more <= 0) continue;
+            if (const int64_t fits = std::min(more, room_of(node, k)); fits > 0 && has_room(node, k, fits))
+                add(node, k, fits);
         }
-    }
-    void add_as_fits(const Node& node, uint32_t k, int64_t more) {
-        const int64_t fits = std::min(more, room_of(node, k));
-        if (fits < more) whole_.tight[keys_[k].column] = 1;
-        if (fits > 0 && has_room(node, k, fits)) add(node, k, fits);
     }
 
     // How much more of a key can be taken: above it everybody has this much.
