@@ -64,7 +64,8 @@ BODIES = {
     "ValidatingAdmissionPolicyBinding": "spec: {policyName: a, validationActions: [Deny]}",
     "Reservation": "spec: {owners: [{labelSelector: {matchLabels: {app: r}}}], template: {spec: {%s}}}" % POD_SPEC,
 }
-BODIES["Consumer"] = BODIES["Allocation"] = "spec: {}"
+BODIES["Consumer"] = BODIES["Allocation"] = BODIES["Device"] = "spec: {}"
+BODIES["NodeResourceTopology"] = "topologyPolicies: [None]\nzones: [{name: node-0, type: Node}]"
 NAMES = {"CustomResourceDefinition": "widgets.example.com", "APIService": "v1.example.com"}
 
 # Fields that nothing acts on, and policy that people would trust, as they stand in manifests.

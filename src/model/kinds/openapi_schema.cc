@@ -65,7 +65,8 @@ std::string schema_name(std::string_view type_name) {
         {"apiregistration.", "io.k8s.kube-aggregator.pkg.apis.apiregistration."},
         {"metrics.", "io.k8s.metrics.pkg.apis.metrics."},
         {"koordinator.", "sh.koordinator.scheduling."},
-        {"arbitrator.", "io.k8s.incubator.kuabe-arbitrator."}};
+        {"arbitrator.", "io.k8s.incubator.kuabe-arbitrator."},
+        {"topology.", "io.k8s.node.topology."}};
     for (const auto& [ours, theirs] : kPackages) {
         if (type_name.starts_with(ours)) return std::string(theirs) + std::string(type_name.substr(ours.size()));
     }

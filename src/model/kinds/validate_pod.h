@@ -15,5 +15,6 @@ struct NamedRule {
 std::span<const NamedRule> pod_rules();
 std::span<const NamedRule> object_rules();
 std::span<const NamedRule> share_rules();
+std::span<const NamedRule> machine_rules();
 
 }  // namespace berth::model

@@ -302,7 +302,7 @@ std::span<const NamedRule> object_rules() {
 }
 
 ValidationRule validation_rule(std::string_view name) {
-    for (const auto rules : {pod_rules(), object_rules(), share_rules()}) {
+    for (const auto rules : {pod_rules(), object_rules(), share_rules(), machine_rules()}) {
         const auto found = std::find_if(rules.begin(), rules.end(), [&](auto& r) { return r.name == name; });
         if (found != rules.end()) return found->rule;
     }
