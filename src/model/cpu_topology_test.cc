@@ -1,0 +1,53 @@
+#include "model/cpu_topology.h"
+
+#include <gtest/gtest.h>
+
+namespace berth::model {
+namespace {
+
+std::string taken(const CpuTopology& machine, size_t count) {
+    return cpu_list_text(take_cpus(machine, count));
+}
+
+TEST(TakeCpus, EvenIdsOnSocketZeroAndSiblingsSixApart) {
+    CpuTopology machine;
+    for (int32_t id = 0; id < 12; ++id) machine.push_back({id, id % 6, id % 2, id % 2});
+    EXPECT_EQ(taken(machine, 2), "0,6");
+    EXPECT_EQ(taken(machine, 6), "0,2,4,6,8,10");
+    EXPECT_EQ(taken(machine, 8), "0-2,4,6-8,10");
+    EXPECT_EQ(taken(machine, 0), "");
+    EXPECT_EQ(taken(machine, 99), "0-11");
+}
+
+TEST(TakeCpus, TwoSocketsOfTwoNumaNodesOfTenCores) {
+    CpuTopology machine;
+    for (int32_t id = 0; id < 80; ++id) machine.push_back({id, id % 40, id % 40 / 10, id % 40 / 20});
+    EXPECT_EQ(taken(machine, 40), "0-19,40-59");
+    EXPECT_EQ(taken(machine, 20), "0-9,40-49");
+}
+
+TEST(TakeCpus, SiblingsGoTogether) {
+    CpuTopology machine;
+    for (int32_t id = 0; id < 24; ++id) machine.push_back({id, id % 12, id % 12 / 6, id % 12 / 6});
+    EXPECT_EQ(taken(machine, 2), "0,12");
+    EXPECT_EQ(taken(machine, 3), "0-1,12");
+}
+
+TEST(CpuTopologyText, IsReadOrRefused) {
+    const auto read = read_cpu_topology(
+        R"({"detail":[{"id":1,"core":0,"socket":0,"node":0},{"id":0,"core":0,"socket":0,"node":0}]})");
+    ASSERT_TRUE(read);
+    EXPECT_EQ(*read, (CpuTopology{{0, 0, 0, 0}, {1, 0, 0, 0}}));
+    for (const char* bad :
+         {"", "{", "[]", "{}", R"({"detail":7})", R"({"detail":[7]})", R"({"detail":[{"id":0,"core":0,"socket":0}]})",
+          R"({"detail":[{"id":-1,"core":0,"socket":0,"node":0}]})",
+          R"({"detail":[{"id":8192,"core":0,"socket":0,"node":0}]})",
+          R"({"detail":[{"id":0,"core":0,"socket":0,"node":0},{"id":0,"core":1,"socket":0,"node":0}]})",
+          R"({"detail":[{"id":0,"core":0,"socket":0,"node":0},{"id":1,"core":1,"socket":1,"node":0}]})",
+          R"({"detail":[{"id":0,"core":0,"socket":0,"node":0},{"id":1,"core":0,"socket":0,"node":1}]})"}) {
+        EXPECT_FALSE(read_cpu_topology(bad)) << bad;
+    }
+}
+
+}  // namespace
+}  // namespace berth::model
