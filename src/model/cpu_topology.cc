@@ -89,14 +89,11 @@ private:
     size_t missing_;
 };
 
-// A NUMA node lies in one socket, a core in one NUMA node.
+// A core lies in one NUMA node. One NUMA node may lie in several sockets: machines without NUMA say so.
 bool consistent(const CpuTopology& cpus) {
-    std::map<int32_t, int32_t> sockets;
     std::map<Place, int32_t> numas;
-    return std::all_of(cpus.begin(), cpus.end(), [&](const Cpu& cpu) {
-        return sockets.emplace(cpu.numa, cpu.socket).first->second == cpu.socket &&
-               numas.emplace(core_of(cpu), cpu.numa).first->second == cpu.numa;
-    });
+    return std::all_of(cpus.begin(), cpus.end(),
+                       [&](const Cpu& cpu) { return numas.emplace(core_of(cpu), cpu.numa).first->second == cpu.numa; });
 }
 
 }  // namespace
@@ -116,7 +113,7 @@ Result<CpuTopology> read_cpu_topology(std::string_view text) {
     const auto twice =
         std::adjacent_find(out.begin(), out.end(), [](const Cpu& a, const Cpu& b) { return a.id == b.id; });
     if (twice != out.end()) return annotation_error(kCpuTopology, fmt::format("CPU {} is there twice", twice->id));
-    if (!consistent(out)) return annotation_error(kCpuTopology, "a NUMA node or a core is in two places");
+    if (!consistent(out)) return annotation_error(kCpuTopology, "a core is in two NUMA nodes");
     return out;
 }
 

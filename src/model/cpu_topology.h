@@ -21,7 +21,7 @@ using CpuTopology = std::vector<Cpu>;  // by id, distinct
 inline constexpr std::string_view kCpuTopology = "node.koordinator.sh/cpu-topology";
 
 // {"detail":[{"id":0,"core":0,"socket":0,"node":0},...]}. Not one that cannot be: an id twice, negative or beyond
-// kMaxCpuId, a NUMA node or a core in two places.
+// kMaxCpuId, a core in two NUMA nodes.
 Result<CpuTopology> read_cpu_topology(std::string_view text);
 
 // `count` CPUs as the kubelet's static policy takes them: whole sockets, then whole NUMA nodes, then whole cores, then

@@ -23,6 +23,9 @@ Result<Node> read_node(JsonView object) {
     images.each(
         [&](const Reader& item) { node.images.push_back({read_texts(item["names"]), item["sizeBytes"].integer()}); });
     status["conditions"].each([&](const Reader& item) {
+        if (item["type"].text() == "Ready" && item["status"].text() != "True") {
+            node.not_ready = read_time(item["lastTransitionTime"]).value_or(base::Time{});
+        }
         if (item["type"].text() == kReservationInvalid && item["status"].text() == "True") {
             node.complaint = item["message"].text();
         }

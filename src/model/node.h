@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,8 @@ struct Node {
     std::vector<Taint> taints;
     std::vector<NodeImage> images;
     bool unschedulable = false;
-    std::string complaint;  // the message of the condition BerthReservationInvalid, while it is True
+    std::optional<base::Time> not_ready;  // since then; the epoch where that is not said
+    std::string complaint;                // the message of the condition BerthReservationInvalid, while it is True
 };
 
 Result<Node> read_node(JsonView object);

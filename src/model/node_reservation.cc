@@ -69,6 +69,9 @@ private:
             return;
         }
         int64_t amount = amount_of(*id, *quantity);
+        // E.g. "cpus". A device may come later: its amount counts from then on.
+        const bool unknown = machine_.has(kCpu) && !machine_.has(*id) && amount > 0;
+        if (unknown) wrong(field, "must be a resource that the node has", base::to_text(given));
         if (machine_.has(*id) && amount > machine_.get(*id)) {
             const std::string most = quantity_text(*id, machine_.get(*id));
             wrong(field, fmt::format("must be at most the machine's {}", most), base::to_text(given));

@@ -34,6 +34,16 @@ TEST(NodeReservation, TheListDecidesTheCpuAmount) {
     EXPECT_EQ(view.allocatable.get(kCpu), 14000);
 }
 
+TEST(NodeReservation, AResourceThatTheNodeDoesNotHaveIsAFault) {
+    const auto view = view_of(sixteen(R"({"resources":{"cpus":"2","memory":"10Gi","example.com/none":"0"}})"));
+    ASSERT_EQ(view.faults.size(), 1u);
+    EXPECT_EQ(
+        view.faults[0].message,
+        R"(annotation "node.koordinator.sh/reservation": resources.cpus: must be a resource that the node has, but is "2")");
+    EXPECT_EQ(view.allocatable.get(kMemory), 22 * kGi);
+    EXPECT_EQ(view.allocatable.get(kCpu), 16000);
+}
+
 TEST(NodeReservation, WholeCoresAreTakenOff) {
     EXPECT_EQ(view_of(sixteen(R"({"resources":{"cpu":"2500m"}})")).allocatable.get(kCpu), 13000);
 }

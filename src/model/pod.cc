@@ -200,7 +200,8 @@ size_t PodSpec::hash() const {
     for (const auto& volume : volumes) named += absl::HashOf(volume.id);
     for (const auto& port : ports) named += absl::HashOf(port.port);
     return absl::HashOf(ns, labels, requests, scoring_cpu_milli, scoring_memory, node_selector, images, spread.size(),
-                        tolerations.size(), priority, terms, named);
+                        tolerations.size(), priority, terms, named, cores.own_cores, cores.numa, cores.required,
+                        cores.preferred);
 }
 
 PodSpec read_pod_spec(const Reader& spec, const Reader& status, std::string_view pod_name, std::string ns,
@@ -210,6 +211,7 @@ PodSpec read_pod_spec(const Reader& spec, const Reader& status, std::string_view
     out.labels = std::move(labels);
     PodRequests requests = read_requests(spec, status);
     out.requests = std::move(requests.requests);
+    out.limits = read_limits(spec);
     out.scoring_cpu_milli = requests.scoring_cpu_milli;
     out.scoring_memory = requests.scoring_memory;
     out.pod_level_cpu_milli = requests.pod_level_cpu_milli;
@@ -276,6 +278,7 @@ Result<Pod> read_pod(JsonView object) {
     const Reader status = root["status"];
     pod.node = spec["nodeName"].text();
     auto decoded = std::make_shared<PodSpec>(read_pod_spec(spec, status, pod.meta.name, pod.meta.ns, pod.meta.labels));
+    decoded->cores = read_core_wish(pod.meta.labels, pod.meta.annotations);
     decoded->node_name.clear();  // where a pod is bound is not part of what it asks for
     pod.spec = std::move(decoded);
     pod.nominated_node = status["nominatedNodeName"].text();

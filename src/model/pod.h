@@ -8,6 +8,7 @@
 #include "base/json_fwd.h"
 #include "base/result.h"
 #include "base/saturating.h"
+#include "model/core_wish.h"
 #include "model/labels.h"
 #include "model/meta.h"
 #include "model/node_selector.h"
@@ -79,6 +80,7 @@ struct PodSpec {
     std::string ns;
     Labels labels;
     Resources requests;             // init containers, sidecars, overhead and pod-level resources included; pods = 1
+    Resources limits;               // limits.cpu, limits.memory, limits.ephemeral-storage, added up by the same rule
     int64_t scoring_cpu_milli = 0;  // requests with 100m / 200 MiB standing in for a container's missing key
     int64_t scoring_memory = 0;
     int64_t pod_level_cpu_milli = 0;  // of these, what spec.resources adds to the containers' (or, below 0, takes)
@@ -100,6 +102,14 @@ struct PodSpec {
     std::string scheduler_name;
     int32_t priority = 0;
     bool never_preempts = false;
+    CoreWish cores;
+    // Whether it gets cores of its own: LSE or LSR, of the priorities of production.
+    bool binds_cores() const { return cores.own_cores && requests.get(kCpu) > 0 && is_prod(); }
+    bool is_prod() const {
+        const int32_t band = priority / 1000;
+        if (cores.band != CoreWish::Band::Unsaid) return cores.band == CoreWish::Band::Prod;
+        return band != 3 && band != 5 && band != 7;
+    }
     // What NodeResourcesFit counts while it scores this pod: as in kube-scheduler, spec.resources counts only once the
     // pod is placed.
     int64_t asked_cpu_milli() const { return base::saturating_subtract(scoring_cpu_milli, pod_level_cpu_milli); }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "base/saturating.h"
 #include "model/quantity.h"
 #include "model/reader.h"
@@ -155,6 +157,44 @@ Resources read_resource_list(const Reader& list) {
         amounts.set(*id, amount_of(*id, *quantity));
     });
     return amounts;
+}
+
+Resources read_limits(const Reader& spec) {
+    const auto of = [](const Reader& owner) {
+        const Reader resources = owner["resources"];
+        return read_resource_list(resources["limits"]);
+    };
+    Resources total;
+    Resources sidecars;
+    Resources init_peak;
+    const Reader containers = spec["containers"];
+    containers.each([&](const Reader& item) { total.add(of(item)); });
+    const Reader init_containers = spec["initContainers"];
+    init_containers.each([&](const Reader& item) {
+        Resources limits = of(item);
+        if (item["restartPolicy"].text() == "Always") {
+            total.add(limits);
+            sidecars.add(limits);
+            init_peak.max(sidecars);
+        } else {
+            limits.add(sidecars);
+            init_peak.max(limits);
+        }
+    });
+    total.max(init_peak);
+    of(spec).for_each([&](ResourceId id, int64_t amount) {
+        if (pod_level(id)) total.set(id, amount);
+    });
+    Resources out;
+    if (total.empty()) return out;
+    static const std::array kLimited{std::pair(kCpu, *intern_resource("limits.cpu")),
+                                     std::pair(kMemory, *intern_resource("limits.memory")),
+                                     std::pair(kEphemeralStorage, *intern_resource("limits.ephemeral-storage"))};
+    const Resources overhead = read_resource_list(spec["overhead"]);
+    for (const auto& [id, limit] : kLimited) {
+        if (total.has(id)) out.set(limit, base::saturating_add(total.get(id), overhead.get(id)));
+    }
+    return out;
 }
 
 PodRequests read_requests(const Reader& spec, const Reader& status) {

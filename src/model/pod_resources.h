@@ -20,6 +20,10 @@ struct PodRequests {
 // E.g. containers 1 cpu + sidecar 1 cpu, init container 3 cpu after the sidecar: max(2, 1 + 3) = 4.
 PodRequests read_requests(const Reader& spec, const Reader& status);
 
+// What containers may use at most of cpu, memory and ephemeral storage, added up like requests, as limits.NAME; what no
+// container is limited in is absent.
+Resources read_limits(const Reader& spec);
+
 // A ResourceList; broken or negative quantities are remembered as trouble.
 Resources read_resource_list(const Reader& list);
 

@@ -114,6 +114,7 @@ void read_status(const Reader& from, ReservationStatus& out) {
     });
     const Reader conditions = from["conditions"];
     conditions.each([&](const Reader& item) { out.conditions.push_back(read_condition(item)); });
+    read_which(from, out.which);
 }
 
 // What labels and annotations of the object add; the first that cannot be understood ends up in `trouble`.
@@ -179,6 +180,10 @@ std::shared_ptr<const PodSpec> read_template(const Reader& from, const Reader& o
     own_labels = read_labels(metadata["labels"]);
     Labels labels = own_labels;
     for (const auto& [key, value] : meta.labels) labels.set(key, value);
+    Labels annotations = read_labels(metadata["annotations"]);
+    for (const auto& [key, value] : meta.annotations) annotations.set(key, value);
+    CoreWish cores = read_core_wish(labels, annotations);
+    if (!cores.fault.empty()) metadata["annotations"].wrong(cores.fault);
     const auto ns = metadata["namespace"].text();
     const bool above_says = meta.labels.has(kPriorityLabel);
     const int32_t labelled = labelled_priority(labels, above_says ? above["labels"] : metadata["labels"]);
@@ -190,6 +195,7 @@ std::shared_ptr<const PodSpec> read_template(const Reader& from, const Reader& o
     if (number != static_cast<int32_t>(number)) priority.wrong(fmt::format("must have 32 bits, but is {}", number));
     out.priority = static_cast<int32_t>(number);
     out.never_preempts = true;
+    out.cores = std::move(cores);
     return std::make_shared<PodSpec>(std::move(out));
 }
 
@@ -266,6 +272,8 @@ Result<Reservation> read_reservation(JsonView object) {
     check_taints(spec["taints"]);
     read_status(status, out);
     if (out.phase == ReservationPhase::Pending) check_gates(from);
+    // As others write it down.
+    if (out.which.empty() && holds_room(out)) out.which = read_which(out.meta.annotations);
     if (trouble.empty()) read_notes(out, trouble);
     if (trouble.empty()) return out;
     if (!holds_room(out) || out.node.empty()) return refusal(out.meta.name, trouble);

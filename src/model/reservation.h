@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 #include "base/json_fwd.h"
 #include "base/result.h"
 #include "model/pod.h"
+#include "model/which.h"
 
 namespace berth::model {
 
@@ -15,6 +17,8 @@ namespace berth::model {
 
 inline constexpr std::string_view kReservationAllocated = "scheduling.koordinator.sh/reservation-allocated";
 inline constexpr std::string_view kReservationDraws = "berth.dev/reservation-draws";
+// What comes with a Binding, and means nothing before: the scheduler's to write.
+inline constexpr std::array kPlacementAnnotations{kReservationAllocated, kReservationDraws, kResourceStatus};
 inline constexpr std::string_view kReservationAffinity = "scheduling.koordinator.sh/reservation-affinity";
 inline constexpr std::string_view kExactMatch = "scheduling.koordinator.sh/exact-match-reservation";
 inline constexpr std::string_view kReservationOrder = "scheduling.koordinator.sh/reservation-order";
@@ -66,6 +70,7 @@ struct ReservationStatus {
     Resources allocated;
     std::vector<PodRef> current_owners;  // sorted by uid when we write it
     std::vector<ReservationCondition> conditions;
+    Which which;
     bool operator==(const ReservationStatus&) const = default;
 };
 

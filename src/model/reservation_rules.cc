@@ -44,6 +44,17 @@ bool claim_names(const Reservation& reservation, Is is) {
 
 }  // namespace
 
+std::string namespace_of_owners(const Reservation& reservation) {
+    std::string ns;
+    for (const auto& owner : reservation.owners) {
+        const std::string& named =
+            owner.object ? owner.object->ns : (owner.controller ? owner.controller->ns : std::string());
+        if (named.empty() || (!ns.empty() && ns != named)) return {};
+        ns = named;
+    }
+    return ns;
+}
+
 bool owned_by(const Reservation& reservation, const PodIdentity& pod) {
     return std::any_of(reservation.owners.begin(), reservation.owners.end(),
                        [&](const auto& clause) { return matches(clause, pod); });

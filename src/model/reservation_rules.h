@@ -24,6 +24,9 @@ inline bool owned_by(const Reservation& reservation, const Pod& pod) {
     return owned_by(reservation, identity_of(pod.meta));
 }
 
+// The namespace of all its owners; "": they may be of several.
+std::string namespace_of_owners(const Reservation& reservation);
+
 // --- whether it holds room
 
 inline bool is_final(ReservationPhase phase) {

@@ -42,6 +42,7 @@ Json status_document(const ReservationStatus& status) {
     JsonArray conditions;
     for (const auto& condition : status.conditions) conditions.push_back(condition_document(condition));
     if (!conditions.empty()) out["conditions"] = std::move(conditions);
+    write_which(status.which, out);
     return out;
 }
 

@@ -12,14 +12,14 @@ namespace {
 using base::bad_request;
 using Op = Requirement::Op;
 
-enum class Kind : uint8_t { End, Word, Symbol };
+enum class TokenKind : uint8_t { End, Word, Symbol };
 
 // A word, or one of = == != ! < > ( ) and ','.
 struct Token {
-    Kind kind = Kind::End;
+    TokenKind kind = TokenKind::End;
     std::string_view text;
 
-    bool is(std::string_view symbol) const { return kind == Kind::Symbol && text == symbol; }
+    bool is(std::string_view symbol) const { return kind == TokenKind::Symbol && text == symbol; }
 };
 
 constexpr std::string_view kSymbols = "=!(),<>";
@@ -52,7 +52,7 @@ private:
         const bool symbol = kSymbols.find(rest_.front()) != std::string_view::npos;
         const size_t length = symbol ? (rest_.starts_with("==") || rest_.starts_with("!=") ? 2 : 1)
                                      : std::min(rest_.find_first_of("=!(),<> \t\r\n"), rest_.size());
-        ahead_ = {symbol ? Kind::Symbol : Kind::Word, rest_.substr(0, length)};
+        ahead_ = {symbol ? TokenKind::Symbol : TokenKind::Word, rest_.substr(0, length)};
         rest_.remove_prefix(length);
     }
 
@@ -66,13 +66,13 @@ public:
 
     Result<std::vector<Requirement>> parse() {
         std::vector<Requirement> requirements;
-        if (in_.ahead().kind == Kind::End) return requirements;
+        if (in_.ahead().kind == TokenKind::End) return requirements;
         do {
             if (requirements.size() >= limits_.requirements)
                 return bad_request(fmt::format("selector: at most {} requirements are accepted", limits_.requirements));
             requirements.push_back(TRY(requirement()));
         } while (in_.accept(","));
-        if (in_.ahead().kind != Kind::End) return unexpected("',' or the end");
+        if (in_.ahead().kind != TokenKind::End) return unexpected("',' or the end");
         return requirements;
     }
 
@@ -80,16 +80,16 @@ private:
     Error unexpected(std::string_view wanted) const {
         const auto& token = in_.ahead();
         const auto found =
-            token.kind == Kind::End ? std::string("the end") : fmt::format("'{}'", token.text.substr(0, 128));
+            token.kind == TokenKind::End ? std::string("the end") : fmt::format("'{}'", token.text.substr(0, 128));
         return bad_request(fmt::format("selector: found {}, expected {}", found, wanted));
     }
 
     Result<Requirement> requirement() {
         const bool absent = in_.accept("!");
-        if (in_.ahead().kind != Kind::Word) return unexpected("a label key");
+        if (in_.ahead().kind != TokenKind::Word) return unexpected("a label key");
         const std::string key(in_.take().text);
         if (absent) return make_requirement(key, Op::DoesNotExist, {});
-        if (in_.ahead().kind == Kind::End || in_.ahead().is(",")) return make_requirement(key, Op::Exists, {});
+        if (in_.ahead().kind == TokenKind::End || in_.ahead().is(",")) return make_requirement(key, Op::Exists, {});
         const Op op = TRY(comparison());
         const bool set = op == Op::In || op == Op::NotIn;
         return make_requirement(key, op, set ? TRY(values()) : TRY(value()));
@@ -109,8 +109,8 @@ private:
     // Nothing after the operator stands for the empty value.
     Result<std::vector<std::string>> value() {
         std::vector<std::string> one(1);
-        if (in_.ahead().kind == Kind::End || in_.ahead().is(",")) return one;
-        if (in_.ahead().kind != Kind::Word) return unexpected("a value");
+        if (in_.ahead().kind == TokenKind::End || in_.ahead().is(",")) return one;
+        if (in_.ahead().kind != TokenKind::Word) return unexpected("a value");
         one[0] = in_.take().text;
         return one;
     }
@@ -122,7 +122,7 @@ private:
         do {
             if (list.size() >= limits_.values)
                 return bad_request(fmt::format("selector: at most {} values are accepted", limits_.values));
-            const bool word = in_.ahead().kind == Kind::Word;
+            const bool word = in_.ahead().kind == TokenKind::Word;
             list.emplace_back(word ? in_.take().text : std::string_view());
         } while (in_.accept(","));
         if (!in_.accept(")")) return unexpected("',' or ')'");

@@ -1,5 +1,8 @@
 #include "model/write.h"
 
+#include <map>
+
+#include "model/kinds/kinds_fleet.h"
 #include "model/reservation_status.h"
 
 namespace berth::model {
@@ -11,10 +14,22 @@ Write write_to(Write::Verb verb, std::string resource, std::string ns, std::stri
     return {verb, std::move(resource), std::move(version), std::move(ns), std::move(name), "", std::move(body)};
 }
 
+// By resource; of several versions, the one that is stored.
+std::map<std::string, std::string, std::less<>> stored_versions() {
+    std::map<std::string, std::string, std::less<>> out;
+    for (const auto& kind : kinds_with_fleet().all()) {
+        if (!kind->stored_kind.empty()) continue;
+        out.emplace(kind->group.empty() ? kind->plural : kind->group + "/" + kind->plural, kind->version);
+    }
+    return out;
+}
+
 }  // namespace
 
 std::string version_of(std::string_view resource) {
-    return resource.starts_with("scheduling.koordinator.sh/") ? "v1alpha1" : "v1";
+    static const auto versions = stored_versions();
+    const auto found = versions.find(resource);
+    return found == versions.end() ? "v1" : found->second;
 }
 
 Write create_object(std::string resource, std::string ns, Json body) {

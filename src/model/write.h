@@ -46,7 +46,7 @@ struct Write {
 using Writes = std::vector<Write>;
 
 inline constexpr const char* kReservationResource = "scheduling.koordinator.sh/reservations";
-// The version of its group in which a resource is read and written here.
+// The version of its group in which a resource is read and written here, by the table of kinds.
 std::string version_of(std::string_view resource);
 
 Write create_object(std::string resource, std::string ns, Json body);

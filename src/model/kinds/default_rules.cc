@@ -303,6 +303,23 @@ struct Named {
     DefaultRule rule;
 };
 
+// {name: a} and a are two spellings of the pool a.
+void pool_names(JsonObject& spec) {
+    JsonArray* pools = list_of(spec, "pools");
+    if (pools == nullptr) return;
+    for (auto& pool : *pools) {
+        const JsonObject* entry = pool.if_object();
+        if (entry == nullptr || entry->size() != 1) continue;
+        const Json* name = entry->if_contains("name");
+        if (name != nullptr && name->is_string()) pool = Json(*name);
+    }
+}
+
+void machine_state(JsonObject& machine) {
+    JsonObject& status = make_object(machine, "status");
+    if (text_of(status, "state").empty()) status["state"] = "Pending";
+}
+
 constexpr Named kRules[] = {
     {"namespace-label", namespace_label},
     {"pod-cidrs", pod_cidrs},
@@ -324,6 +341,8 @@ constexpr Named kRules[] = {
     {"claim-templates", claim_templates},
     {"scaling-rules", scaling_rules},
     {"definition-names", definition_names},
+    {"pool-names", pool_names},
+    {"machine-state", machine_state},
 };
 
 }  // namespace

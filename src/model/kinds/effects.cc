@@ -45,7 +45,7 @@ std::string text_of(const Json& value) {
 
 // A member that nobody acts on, when it is given, has one of these values, or has another one.
 struct Unheeded {
-    enum class When : uint8_t { Given, Is, IsNot };
+    enum class When : uint8_t { Given, Is, IsNot, HasOther };
     Effect effect = Effect::Idle;
     std::string map = {};  // "labels" or "annotations" of the metadata; empty: a member
     std::string member = {};
@@ -58,8 +58,17 @@ struct Unheeded {
     bool concerns(const Json* value) const {
         if (!is_given(value)) return false;
         if (when == When::Given) return true;
+        if (when == When::HasOther) return has_other(*value);
         const bool listed = std::find(values.begin(), values.end(), text_of(*value)) != values.end();
         return listed == (when == When::Is);
+    }
+    // JSON with a member that is not listed. What is no JSON is refused by whoever reads it.
+    bool has_other(const Json& value) const {
+        const auto document = base::parse_json(text_of(value));
+        if (!document || !document->is_object()) return false;
+        return std::any_of(document->get_object().begin(), document->get_object().end(), [&](const auto& named) {
+            return std::find(values.begin(), values.end(), named.key()) == values.end();
+        });
     }
 };
 
@@ -72,6 +81,12 @@ Unheeded parse_unheeded(Effect effect, std::string_view word, size_t reason) {
         word.remove_prefix(std::string_view(prefix).size());
         out.map = map;
         out.shown = word;
+    }
+    if (const size_t names = word.find('~'); names != std::string_view::npos) {
+        out.when = Unheeded::When::HasOther;
+        out.member = out.shown = word.substr(0, names);
+        out.values = text::split<std::vector<std::string>>(word.substr(names + 1), ',');
+        return out;
     }
     const size_t equals = word.find('=');
     if (equals == std::string_view::npos) {

@@ -81,14 +81,21 @@ Json something(const Field& field) {
     return "x";
 }
 
+// "label:KEY=VALUE", "annotation:KEY~NAME,NAME"
+std::string key_of(const std::string& member) {
+    const size_t from = member.find(':') + 1;
+    return member.substr(from, member.find_first_of("=~", from) - from);
+}
+
 // An object with this member and nothing else.
 Json with_member(const Type& type, const std::string& member) {
     const size_t equals = member.find('=');
     const std::string value = equals == std::string::npos ? "" : member.substr(equals + 1);
+    const std::string shown = member.find('~') == std::string::npos ? value : R"({"none-of-them":1})";
     if (of_metadata(member)) {
-        const std::string key = member.substr(member.find(':') + 1, equals - member.find(':') - 1);
+        const std::string key = key_of(member);
         const auto* map = member.starts_with("label:") ? "labels" : "annotations";
-        return JsonObject{{"metadata", JsonObject{{map, JsonObject{{key, value.empty() ? "x" : value}}}}}};
+        return JsonObject{{"metadata", JsonObject{{map, JsonObject{{key, shown.empty() ? "x" : shown}}}}}};
     }
     const bool other = member.find('!') != std::string::npos;
     const Field& field = *type.find(bare(member));
@@ -127,7 +134,7 @@ TEST(Effects, EachMemberThatNobodyActsOnIsTold) {
         for (const auto& [member, document] : cases) {
             const auto remarks = remarks_on(document, *kind);
             ASSERT_EQ(remarks.size(), 1U) << kind->kind << " " << base::to_text(document);
-            const std::string name = of_metadata(member) ? member.substr(member.find(':') + 1) : bare(member);
+            const std::string name = of_metadata(member) ? key_of(member) : bare(member);
             EXPECT_NE(remarks[0].text.find(name), std::string::npos) << remarks[0].text;
             EXPECT_LT(remarks[0].text.size(), 256U) << remarks[0].text;
             told.insert(kind->kind + " " + member);
@@ -149,6 +156,21 @@ TEST(Effects, ManyMembersAreOneSentence) {
     ASSERT_EQ(remarks.size(), 1U);
     EXPECT_EQ(remarks[0].text,
               "without effect here: hostPID, command, env, livenessProbe (nodes are simulated, nothing runs)");
+}
+
+TEST(Effects, AMisspeltMemberOfAnAnnotationIsTold) {
+    const auto said = [](std::string_view note) {
+        JsonObject pod{
+            {"metadata", JsonObject{{"annotations", JsonObject{{"scheduling.koordinator.sh/reservation-affinity",
+                                                                std::string(note)}}}}}};
+        const auto remarks = remarks_on(pod, *kinds().of("v1", "Pod"));
+        return remarks.empty() ? std::string() : remarks[0].text;
+    };
+    EXPECT_EQ(said(R"({"reservationSelector":{"a":"b"},"name":"r"})"), "");
+    EXPECT_EQ(said(R"({"reservationSelektor":{"a":"b"}})"),
+              "without effect here: scheduling.koordinator.sh/reservation-affinity (it has a member that is none of "
+              "its own)");
+    EXPECT_EQ(said("no json"), "") << "that is refused";
 }
 
 TEST(Effects, OfWhatWorksNothingIsSaid) {

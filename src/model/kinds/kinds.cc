@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "model/kinds/kinds_fleet.h"
 #include "model/kinds/path.h"
 #include "model/kinds/text.h"
 
@@ -13,6 +14,9 @@ namespace {
 
 constexpr std::string_view kKinds =
 #include "kinds.tbl.inc"
+    ;
+constexpr std::string_view kFleetKinds =
+#include "kinds_fleet.tbl.inc"
     ;
 
 using Words = std::vector<std::string>;
@@ -113,8 +117,7 @@ void set_line(Kind& k, std::string_view rest) {
     }
 }
 
-Kinds parse_kinds(std::string_view text) {
-    Kinds all;
+Kinds parse_kinds(std::string_view text, Kinds all = {}) {
     Kind current;
     const auto flush = [&] {
         if (current.kind.empty()) return;
@@ -204,6 +207,11 @@ const Type* Kinds::body_type(std::string_view api_version, std::string_view kind
 
 const Kinds& kinds() {
     static const Kinds all = parse_kinds(kKinds);
+    return all;
+}
+
+const Kinds& kinds_with_fleet() {
+    static const Kinds all = parse_kinds(kFleetKinds, kinds());
     return all;
 }
 

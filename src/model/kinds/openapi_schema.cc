@@ -66,7 +66,8 @@ std::string schema_name(std::string_view type_name) {
         {"metrics.", "io.k8s.metrics.pkg.apis.metrics."},
         {"koordinator.", "sh.koordinator.scheduling."},
         {"arbitrator.", "io.k8s.incubator.kuabe-arbitrator."},
-        {"topology.", "io.k8s.node.topology."}};
+        {"topology.", "io.k8s.node.topology."},
+        {"slo.", "sh.koordinator.slo."}};
     for (const auto& [ours, theirs] : kPackages) {
         if (type_name.starts_with(ours)) return std::string(theirs) + std::string(type_name.substr(ours.size()));
     }

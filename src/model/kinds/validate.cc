@@ -11,6 +11,7 @@
 #include "model/kinds/path.h"
 #include "model/kinds/text.h"
 #include "model/kinds/validate_names.h"
+#include "model/kinds/validate_pod.h"
 #include "model/kinds/validate_rules.h"
 #include "model/names.h"
 
@@ -307,6 +308,7 @@ std::vector<base::Cause> validate_update(const Json& before, const Json& after, 
     }
     if (kind.kind == "ConfigMap" || kind.kind == "Secret") check_immutable_data(before, after, causes);
     if (kind.kind == "StatefulSet") check_stateful_update(before, after, causes);
+    if (kind.kind == "Machine") check_machine_update(before, after, causes);
     return causes.take();
 }
 

@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "base/json.h"
+#include "model/cpu_topology.h"
 #include "model/kinds/path.h"
 #include "model/kinds/validate_pod.h"
 #include "model/quantity.h"
@@ -36,7 +38,18 @@ void node_devices(const Json& object, const Where& where, Causes& causes) {
     for (size_t i = 0; i < devices.size(); ++i) check_device(devices[i], at.item(i), seen, causes);
 }
 
-constexpr NamedRule kMachineRules[] = {{"device", node_devices}};
+// CPUs that cannot be are refused when they are written; nothing may be bound to them.
+void node_topology(const Json& object, const Where& where, Causes& causes) {
+    const Json* text = base::find(object, {"metadata", "annotations", kCpuTopology});
+    if (text == nullptr || !text->is_string()) return;
+    const auto read = read_cpu_topology(std::string_view(text->get_string()));
+    if (read) return;
+    const Where meta = where.member("metadata");
+    const Where at = meta.member("annotations");
+    causes.invalid(at.key(kCpuTopology), *text, read.error().message);
+}
+
+constexpr NamedRule kMachineRules[] = {{"device", node_devices}, {"topology", node_topology}};
 
 }  // namespace
 

@@ -7,18 +7,19 @@
 namespace berth::model {
 namespace {
 
-bool is_digit(char c) {
+bool is_figure(char c) {
     return c >= '0' && c <= '9';
 }
 
 bool is_word(char c) {
-    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' || c == '.';
+    return is_figure(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' || c == '.';
 }
 
 }  // namespace
 
 Fault env_name_fault(std::string_view name) {
-    if (!name.empty() && !is_digit(name.front()) && std::all_of(name.begin(), name.end(), is_word)) return std::nullopt;
+    if (!name.empty() && !is_figure(name.front()) && std::all_of(name.begin(), name.end(), is_word))
+        return std::nullopt;
     return form_fault(
         "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', and must "
         "not start with a digit",
@@ -51,7 +52,7 @@ Fault share_fault(const Json& value) {
     std::string_view text = string_at(value, "");
     const bool percent = text.size() > 1 && text.back() == '%';
     if (percent) text.remove_suffix(1);
-    if (percent && std::all_of(text.begin(), text.end(), is_digit)) {
+    if (percent && std::all_of(text.begin(), text.end(), is_figure)) {
         const bool above = text.size() > 3 || (text.size() == 3 && text > "100");
         return above ? Fault("must not be greater than 100%") : std::nullopt;
     }

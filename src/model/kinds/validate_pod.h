@@ -16,5 +16,9 @@ std::span<const NamedRule> pod_rules();
 std::span<const NamedRule> object_rules();
 std::span<const NamedRule> share_rules();
 std::span<const NamedRule> machine_rules();
+std::span<const NamedRule> fleet_rules();
+
+// A Machine gets its pool once; whoever takes it back says that with the next attempt.
+void check_machine_update(const Json& before, const Json& after, Causes& causes);
 
 }  // namespace berth::model

@@ -193,6 +193,10 @@ void stateful_strategy(const Json& spec, const Where& where, Causes& causes) {
     if (type != "RollingUpdate" && type != "OnDelete")
         causes.invalid(where.member("updateStrategy"), value_at(spec, ".updateStrategy"),
                        "must be 'RollingUpdate' or 'OnDelete'");
+    const Json* most = at_path(spec, ".updateStrategy.rollingUpdate.maxUnavailable");
+    if (is_zero_share(most) && most != nullptr)
+        causes.invalid(where.member("updateStrategy").member("rollingUpdate").member("maxUnavailable"), *most,
+                       "cannot be 0");
 }
 
 void job(const Json& spec, const Where& where, Causes& causes) {
@@ -302,7 +306,7 @@ std::span<const NamedRule> object_rules() {
 }
 
 ValidationRule validation_rule(std::string_view name) {
-    for (const auto rules : {pod_rules(), object_rules(), share_rules(), machine_rules()}) {
+    for (const auto rules : {pod_rules(), object_rules(), share_rules(), machine_rules(), fleet_rules()}) {
         const auto found = std::find_if(rules.begin(), rules.end(), [&](auto& r) { return r.name == name; });
         if (found != rules.end()) return found->rule;
     }
