@@ -18,6 +18,8 @@ enum class Change : uint32_t {
     Reservation = 1 << 8,  // appeared, became available, released room
     Volume = 1 << 9,       // PV, PVC, StorageClass, CSINode, CSI capacity, VolumeAttachment
     Namespace = 1 << 10,
+    Share = 1 << 11,  // a namespace may have more; those who wait for that alone are told by name
+    Parts = 1 << 12,  // which cores a node has
 };
 
 using ChangeSet = uint32_t;

@@ -17,6 +17,7 @@
 #include "model/node.h"
 #include "model/pod.h"
 #include "model/reservation_rules.h"
+#include "model/which.h"
 
 namespace berth::ledger {
 
@@ -37,6 +38,9 @@ struct Charge {
     bool operator==(const Charge&) const = default;
 };
 
+// Which ones of a node's parts somebody has; nullptr: none.
+using WhichPtr = std::shared_ptr<const model::Which>;
+
 using Charges = absl::InlinedVector<Charge, 1>;
 
 // What a pod that draws from reservations carries, whether or not they are known here.
@@ -56,6 +60,7 @@ struct PodEntry {
     std::shared_ptr<const model::PodSpec> spec;
     std::vector<Charge> parts;  // charged to reservations that hold room on its row; the first is the nominated one
     std::unique_ptr<Linked> linked;  // nullptr for almost every pod
+    WhichPtr which;                  // which cores; nullptr for almost every pod
     Row row = kNoRow;                // kNoRow: bound to a node that is not known (yet)
     uint32_t place = 0;              // among its row's pods
     int32_t priority = 0;
@@ -108,6 +113,8 @@ struct ReservationEntry {
     int64_t scored_memory = 0;
     std::vector<model::HostPort> ports;  // of those it names, the ones that no pod has taken
 
+    WhichPtr which;      // that it holds on its row
+    WhichPtr recorded;   // that it was placed with
     Resources reserved;  // what it was placed with; pods = 1
     std::string node;    // where it was placed
 
@@ -115,6 +122,9 @@ struct ReservationEntry {
     bool waiting() const { return holding == Holding::Waiting; }
     bool open() const { return closed == model::Closed::No; }
 };
+
+// What nobody draws of it; without the count of pods.
+Resources undrawn(const ReservationEntry& reservation);
 
 struct NodeEntry {
     std::shared_ptr<const model::Node> node;  // nullptr: the row is free

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ledger/spaces.h"
 #include "model/node.h"
 #include "model/storage.h"
 #include "model/workloads.h"
@@ -60,6 +61,12 @@ constexpr Kind workload_row(std::string_view kind, std::string_view group, std::
             }};
 }
 
+// By what namespaces share; of no use where nobody asks for shares.
+template <class T>
+void put_rule(Ledger& ledger, const Object& object) {
+    if (ledger.spaces()) ledger.spaces()->put(object.as<T>());
+}
+
 template <auto Read, class T, void (Volumes::*Remove)(std::string_view, std::string_view)>
 constexpr Kind volume_row(std::string_view kind, std::string_view group, std::string_view plural, Reader reader) {
     return {kind, group, "v1", plural, reader, Change::Volume, read<Read>, put_volume<T>, remove_volume<Remove>};
@@ -70,6 +77,9 @@ constexpr std::string_view kStorage = "storage.k8s.io";
 constexpr Kind kKinds[] = {
     {"Node", "", "v1", "nodes", Reader::Counts, Change::NodeAdded, read<model::read_node>, put<model::Node>,
      [](Ledger& ledger, const model::Meta& meta) { ledger.remove_node(meta.name); }},
+    {"NodeResourceTopology", "topology.node.k8s.io", "v1alpha1", "noderesourcetopologies", Reader::Counts,
+     Change::Parts, read<model::read_node_topology>, put<model::NodeTopology>,
+     [](Ledger& ledger, const model::Meta& meta) { ledger.remove_topology(meta.name, meta.uid); }},
     {"Namespace", "", "v1", "namespaces", Reader::Decides, Change::Namespace, read<model::read_namespace>,
      put_value<model::Namespace>, [](Ledger& ledger, const model::Meta& meta) { ledger.remove_namespace(meta.name); }},
     workload_row<model::WorkloadKind::Service>("Service", "", "services"),
@@ -98,6 +108,16 @@ constexpr Kind kKinds[] = {
      read<model::read_priority_class>,
      [](Ledger& ledger, const Object& object) { ledger.priority_classes().put(*object.as<model::PriorityClass>()); },
      [](Ledger& ledger, const model::Meta& meta) { ledger.priority_classes().remove(meta.name); }},
+    {"ResourceQuota", "", "v1", "resourcequotas", Reader::Shares, Change::Share, read<model::read_resource_quota>,
+     put_rule<model::ResourceQuota>,
+     [](Ledger& ledger, const model::Meta& meta) {
+         if (ledger.spaces()) ledger.spaces()->remove_quota(meta.full_name());
+     }},
+    {"Consumer", model::kSharesGroup, "v1", "consumers", Reader::Shares, Change::Share, read<model::read_consumer>,
+     put_rule<model::Consumer>,
+     [](Ledger& ledger, const model::Meta& meta) {
+         if (ledger.spaces()) ledger.spaces()->remove_consumer(meta.name);
+     }},
     {"Reservation", "scheduling.koordinator.sh", "v1alpha1", "reservations", Reader::Counts, Change::Reservation,
      read<model::read_reservation>, put<model::Reservation>,
      [](Ledger& ledger, const model::Meta& meta) { ledger.remove_reservation(meta.uid); }},
@@ -129,18 +149,20 @@ const Kind* kind_named(std::string_view kind) {
     return found == std::end(kKinds) ? nullptr : &*found;
 }
 
-void default_storage_class(Ledger& ledger) {
+std::vector<std::shared_ptr<const model::PersistentVolumeClaim>> given_default_class(const View& ledger) {
+    std::vector<std::shared_ptr<const model::PersistentVolumeClaim>> given;
     std::shared_ptr<const model::StorageClass> chosen;
     for (const auto& found : ledger.volumes().classes().sorted()) {
         if (found->is_default && (!chosen || found->meta.created > chosen->meta.created)) chosen = found;
     }
-    if (!chosen) return;
+    if (!chosen) return given;
     for (const auto& claim : ledger.volumes().claims().sorted()) {
         if (claim->storage_class || !claim->volume.empty()) continue;
         auto changed = std::make_shared<model::PersistentVolumeClaim>(*claim);
         changed->storage_class = chosen->meta.name;
-        ledger.volumes().put(std::shared_ptr<const model::PersistentVolumeClaim>(std::move(changed)));
+        given.push_back(std::move(changed));
     }
+    return given;
 }
 
 }  // namespace berth::ledger

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <typeindex>
+#include <vector>
 
 #include "base/json_view.h"
 #include "base/result.h"
@@ -31,8 +32,9 @@ private:
     std::shared_ptr<const void> value_;
 };
 
-// Who has to know a kind: everybody who counts what is held, only those who judge placements, only those who decide.
-enum class Reader : uint8_t { Counts, Judges, Decides };
+// Who has to know a kind: everybody who counts what is held, only those who judge placements, only those who decide,
+// only those of them who are asked for shares.
+enum class Reader : uint8_t { Counts, Judges, Decides, Shares };
 
 struct Kind {
     std::string_view kind;
@@ -47,6 +49,8 @@ struct Kind {
     // Of the meta, namespace, name and uid. An empty uid is any.
     void (*remove)(Ledger& ledger, const model::Meta& meta);
 
+    // Whoever judges placements has to know it.
+    bool judged() const { return reader == Reader::Counts || reader == Reader::Judges; }
     // As in a path, and as the store names it: "/apis/apps/v1", "apps/replicasets".
     std::string path() const;
     std::string stored() const;
@@ -57,7 +61,7 @@ std::span<const Kind> kinds();
 // Null: decisions do not read it.
 const Kind* kind_named(std::string_view kind);
 
-// Claims that ask for no class get the default one, as the API server gives it: the newest, then the first name.
-void default_storage_class(Ledger& ledger);
+// Claims that ask for no class, with the default one, as the API server gives it: the newest, then the first name.
+std::vector<std::shared_ptr<const model::PersistentVolumeClaim>> given_default_class(const View& ledger);
 
 }  // namespace berth::ledger

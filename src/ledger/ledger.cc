@@ -4,6 +4,8 @@
 
 #include "base/check.h"
 #include "base/saturating.h"
+#include "ledger/spaces.h"
+#include "ledger/which.h"
 #include "model/node_reservation.h"
 
 namespace berth::ledger {
@@ -21,6 +23,12 @@ void erase_value(Values& values, const T& value) {
 bool same_for_placement(const model::Node& a, const model::Node& b) {
     return a.unschedulable == b.unschedulable && a.meta.labels == b.meta.labels && a.taints == b.taints &&
            a.images == b.images;
+}
+
+// Whether two states of a node are the same to whoever adds up what the cluster has.
+bool same_capacity(const model::Node& a, const model::Node& b) {
+    return a.allocatable == b.allocatable && a.unschedulable == b.unschedulable && a.not_ready == b.not_ready &&
+           a.meta.annotations == b.meta.annotations;
 }
 
 // A reservation counts in the scores like a pod, less what its owners already count: cpu and memory.
@@ -71,6 +79,11 @@ void Ledger::put(model::Workload workload) {
 
 void Ledger::remove_workload(model::WorkloadKind kind, std::string_view ns, std::string_view name) {
     workloads_.remove(kind, ns, name);
+}
+
+void Ledger::count_spaces() {
+    CHECK(nodes_.size() == 0 && pod_by_uid_.empty() && reservation_by_uid_.empty());
+    spaces_ = std::make_unique<Spaces>();
 }
 
 std::shared_ptr<const model::PodSpec> Ledger::intern(const std::shared_ptr<const model::PodSpec>& spec) {
@@ -128,10 +141,13 @@ void Ledger::put(std::shared_ptr<const model::Node> node) {
         by_name_.insert(row);
         set_allocatable(row, model::view_of(*nodes_[row].node).allocatable);
         terms_->enter(row, nodes_[row].node);
+        cores_.see(row, *nodes_[row].node);
         changes_.touch_member(row);
+        if (spaces_) spaces_->touch_nodes();
         return attach_orphans(nodes_[row].node->meta.name, row);
     }
     const bool same = same_for_placement(*nodes_[row].node, *node);
+    if (spaces_ && !same_capacity(*nodes_[row].node, *node)) spaces_->touch_nodes();
     if (!same) {
         images_.remove(*nodes_[row].node);
         images_.add(*node);
@@ -140,12 +156,14 @@ void Ledger::put(std::shared_ptr<const model::Node> node) {
     nodes_[row].node = std::move(node);
     set_allocatable(row, model::view_of(*nodes_[row].node).allocatable);
     set_near(row);
+    cores_.see(row, *nodes_[row].node);
     changes_.touch(row);
 }
 
 void Ledger::remove_node(std::string_view name) {
     const Row row = row_of(name);
     if (row == kNoRow) return;
+    if (spaces_) spaces_->touch_nodes();
     by_name_.erase(row);
     const std::vector<ReservationIndex> reservations = nodes_[row].reservations;
     for (const ReservationIndex index : reservations) refresh(index);
@@ -156,6 +174,7 @@ void Ledger::remove_node(std::string_view name) {
     }
     images_.remove(*nodes_[row].node);
     terms_->leave(row);
+    cores_.forget(row);
     set_allocatable(row, {});
     nodes_[row] = NodeEntry();
     free_rows_.push_back(row);
@@ -230,6 +249,12 @@ void Ledger::change_sums(ReservationEntry& reservation, int sign) {
     });
     const auto [cpu, memory] = sign > 0 ? scoring_of(reservation, pods_) : std::pair<int64_t, int64_t>();
     score(reservation, cpu, memory);
+    if (spaces_ && sign > 0) count_held(static_cast<ReservationIndex>(&reservation - reservations_.data()));
+    if (spaces_ && sign < 0) spaces_->release(static_cast<ReservationIndex>(&reservation - reservations_.data()));
+}
+
+void Ledger::count_held(ReservationIndex index) {
+    spaces_->hold(index, *reservations_[index].object, undrawn(reservations_[index]));
 }
 
 // Changes the reservation's owners by a pod. All that can change in the sums is what that pod requests.
@@ -250,6 +275,7 @@ void Ledger::recount(ReservationEntry& reservation, const PodEntry& pod, F chang
         change_sum(reservation.row, id, is);
     });
     rescore(reservation);
+    if (spaces_) count_held(static_cast<ReservationIndex>(&reservation - reservations_.data()));
 }
 
 void Ledger::rescore(ReservationEntry& reservation) {
@@ -321,6 +347,7 @@ void Ledger::place(PodIndex index) {
     pod.each_charge([&](ReservationIndex to, const Resources& amount) { join(index, to, amount); });
     change_sums(pod, 1);
     settle_sums(pod.row);
+    if (pod.which) enter_parts(index);
 }
 
 // The pod's row forgets it; the pod still knows its row.
@@ -336,6 +363,7 @@ void Ledger::leave_row(PodIndex index) {
         if (reserves_ports(pod.row)) recompute_ports(pod.row);
     }
     if (pod.linked && !pod.linked->fault.empty()) --entry.unreadable;
+    if (pod.which) leave_parts(index);
     if (!pod.spec->volumes.empty()) volumes_.leave({false, index}, pod.row);
     priorities_.remove(pod.priority);
     changes_.touch(pod.row);
@@ -358,7 +386,7 @@ PodIndex Ledger::new_pod() {
     return index;
 }
 
-PodIndex Ledger::assume(const model::Pod& pod, Row row, const Charges& charges) {
+PodIndex Ledger::assume(const model::Pod& pod, Row row, const Charges& charges, WhichPtr which) {
     CHECK(row != kNoRow);
     std::unique_ptr<Linked> linked;
     if (!charges.empty() && !pod.meta.owners.empty()) {
@@ -366,6 +394,7 @@ PodIndex Ledger::assume(const model::Pod& pod, Row row, const Charges& charges) 
         linked->owners = pod.meta.owners;
     }
     const PodIndex index = enter(pod, row, std::move(linked), true);
+    pods_[index].which = std::move(which);
     pods_[index].implied = !charges.empty();
     pods_[index].set_charges(charges);
     place(index);
@@ -386,6 +415,7 @@ PodIndex Ledger::enter(const model::Pod& pod, Row row, std::unique_ptr<Linked> l
     entry.preempted = pod.preempted;
     entry.created = pod.meta.created;
     entry.started = pod.started.value_or(kNotStarted);
+    if (spaces_) spaces_->place(entry.uid, *entry.spec, entry.terminating, assumed);
     if (linked) set_links(index, std::move(linked));
     return index;
 }
@@ -406,11 +436,13 @@ void Ledger::put(const model::Pod& pod) {
             const base::Time started = pod.started.value_or(kNotStarted);
             if (entry.started != started && entry.row != kNoRow) changes_.touch(entry.row);
             entry.started = started;
-            return see_links(known, pod);
+            see_links(known, pod);
+            return see_which(known, pod);
         }
         free_pod(known);
     }
     const PodIndex index = enter(pod, row_of(pod.node), read_linked(pod), false);
+    pods_[index].which = which_of(pod);
     if (pods_[index].row == kNoRow) return orphan(index, pod.node);
     pods_[index].set_charges(resolve(index));
     place(index);
@@ -428,6 +460,7 @@ void Ledger::free_pod(PodIndex index) {
     }
     unplace(index);
     set_links(index, nullptr);
+    if (spaces_) spaces_->displace(pods_[index].uid, *pods_[index].spec, pods_[index].terminating);
     pod_by_uid_.erase(index);
     pods_[index] = PodEntry();
     free_pods_.push_back(index);

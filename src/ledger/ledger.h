@@ -32,6 +32,8 @@ public:
     void put(model::Namespace space);
     void remove_namespace(std::string_view name);
     void put(model::Workload workload);
+    void put(std::shared_ptr<const model::NodeTopology> topology);
+    void remove_topology(std::string_view node, std::string_view uid);
     void remove_workload(model::WorkloadKind kind, std::string_view ns, std::string_view name);
 
     // Time passes, by both clocks: the reservations that have ended since it was last told so (see ends.h). A ledger
@@ -41,8 +43,10 @@ public:
     // --- holds made by decisions
     // Places a pod now, with charges that the ledger as it is allows; it stays until put() sees it bound, or until it
     // is given back.
-    PodIndex assume(const model::Pod& pod, Row row, const Charges& charges);
-    void assume_reservation(ReservationIndex reservation, Row row, bool waiting);
+    PodIndex assume(const model::Pod& pod, Row row, const Charges& charges, WhichPtr which = nullptr);
+    void assume_reservation(ReservationIndex reservation, Row row, bool waiting, WhichPtr which = nullptr);
+    // Which ones it is to have from now on.
+    void record(ReservationIndex reservation, WhichPtr which);
     // Takes that back: its status could not be written.
     void unassume_reservation(ReservationIndex reservation);
     // Takes a pod out of its row and puts it back: preemption's what-if.
@@ -51,7 +55,12 @@ public:
     // The one spec that stands for all equal ones here. A pod that asks with it is recognised without being compared.
     std::shared_ptr<const model::PodSpec> intern(const std::shared_ptr<const model::PodSpec>& spec);
 
+    // From now on it is counted what namespaces have and ask for; before anything else happens here.
+    void count_spaces();
+
     // --- parts that take their objects themselves
+    // nullptr: they are not counted.
+    Spaces* spaces() { return spaces_.get(); }
     using View::budgets;
     using View::priority_classes;
     using View::volumes;
@@ -109,12 +118,19 @@ private:
     void spend(PodIndex index);
     void put_ended(const model::Pod& pod);
     bool was_used(ReservationIndex index) const;
+    // Which ones: see which.cc
+    void enter_parts(PodIndex index);
+    void leave_parts(PodIndex index);
+    void enter_parts_of(ReservationIndex index);
+    void leave_parts_of(ReservationIndex index);
+    void see_which(PodIndex index, const model::Pod& pod);
     // Terms: see near.cc
     void count_near(PodIndex index);
     void uncount_near(PodIndex index);
     void show_near(ReservationIndex index);
     void set_terminating(PodIndex index, bool terminating);
     void set_near(Row row);
+    void count_held(ReservationIndex index);
     Row new_row();
     Column& column_for(ResourceId id);
 };

@@ -1,5 +1,6 @@
 // The part of the ledger that tells its terms who is where.
 #include "ledger/ledger.h"
+#include "ledger/spaces.h"
 
 namespace berth::ledger {
 
@@ -18,6 +19,7 @@ void Ledger::uncount_near(PodIndex index) {
 void Ledger::set_terminating(PodIndex index, bool terminating) {
     PodEntry& pod = pods_[index];
     if (pod.terminating == terminating) return;
+    if (spaces_) spaces_->set_terminating(*pod.spec, terminating);
     const bool counted = pod.group != kNone;
     uncount_near(index);
     pod.terminating = terminating;

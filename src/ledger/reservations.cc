@@ -5,6 +5,8 @@
 #include "base/check.h"
 #include "base/saturating.h"
 #include "ledger/ledger.h"
+#include "ledger/spaces.h"
+#include "ledger/which.h"
 
 namespace berth::ledger {
 namespace {
@@ -63,6 +65,8 @@ void Ledger::hold(ReservationIndex index) {
     change_sums(entry, 1);
     settle_sums(entry.row);
     if (!entry.spec->ports.empty()) recompute_ports(entry.row);
+    entry.which = entry.recorded;
+    if (entry.which) enter_parts_of(index);
     touch_reservations(entry.row);
 }
 
@@ -70,6 +74,8 @@ void Ledger::hold(ReservationIndex index) {
 void Ledger::release(ReservationIndex index) {
     ReservationEntry& entry = reservations_[index];
     terms_->hide(index);
+    if (entry.which) leave_parts_of(index);
+    entry.which = nullptr;
     const bool ports = !entry.spec->ports.empty();
     std::erase(nodes_[entry.row].reservations, index);
     volumes_.leave({true, index}, entry.row);
@@ -102,7 +108,8 @@ void Ledger::refresh(ReservationIndex index, Holding next) {
     const bool holds = next != Holding::None;
     const Row row = holds ? row_of(entry.node) : kNoRow;
     await_node(index, holds && row == kNoRow);
-    const bool same = holds == entry.holds_room() && row == entry.row && entry.reserved == entry.allocatable;
+    const bool same = holds == entry.holds_room() && row == entry.row && entry.reserved == entry.allocatable &&
+                      (row == kNoRow || same_which(entry.recorded, entry.which));
     if (same) {
         entry.holding = next;
         return index_owners(index);
@@ -173,13 +180,19 @@ std::vector<ReservationIndex> Ledger::pass_time(base::Time wall, base::Instant n
     return ended;
 }
 
-void Ledger::assume_reservation(ReservationIndex index, Row row, bool waiting) {
+void Ledger::assume_reservation(ReservationIndex index, Row row, bool waiting, WhichPtr which) {
     ReservationEntry& entry = reservations_[index];
     CHECK(!entry.holds_room());
     entry.assumed = true;
     entry.node = name(row);
     entry.reserved = entry.spec->requests;
+    entry.recorded = std::move(which);
     refresh(index, waiting ? Holding::Waiting : Holding::Available);
+}
+
+void Ledger::record(ReservationIndex index, WhichPtr which) {
+    reservations_[index].recorded = std::move(which);
+    refresh(index);
 }
 
 void Ledger::unassume_reservation(ReservationIndex index) {
@@ -221,9 +234,11 @@ void Ledger::put(std::shared_ptr<const model::Reservation> reservation) {
         next = object.phase == model::ReservationPhase::Waiting ? Holding::Waiting : Holding::Available;
         entry.reserved = object.allocatable.empty() ? object.spec->requests : object.allocatable;
         entry.reserved.set(model::kPods, 1);
+        entry.recorded = object.which.empty() ? nullptr : std::make_shared<const model::Which>(object.which);
     }
     relink(object.meta.uid);
     refresh(index, next);
+    if (entry.row != kNoRow && spaces_) count_held(index);   // it may be others'
     if (entry.row != kNoRow) touch_reservations(entry.row);  // who may draw from it may have changed
 }
 

@@ -50,7 +50,7 @@ bool Tallies::matches(const Matcher& matcher, const PodGroup& group) const {
 }
 
 uint32_t Tallies::find_matcher(const PodFilter& pods) {
-    looks_ += kLooksPerTerm * pods.all.size();
+    if (pods.looks) *pods.looks += kLooksPerTerm * pods.all.size();
     const size_t hash = hash_of(pods);
     auto& alike = by_hash_[hash];
     for (const uint32_t id : alike) {
@@ -69,9 +69,10 @@ uint32_t Tallies::find_matcher(const PodFilter& pods) {
     const auto& selector = pods.all.front().selector;
     if (!selector) return id;
     index_.add(*selector, id);
-    each_group(matchers_[id], [&](PodGroup& group) {
+    const auto meet = [&](PodGroup& group) {
         if (matches(matchers_[id], group)) insert(group.matchers, id);
-    });
+    };
+    each_group(matchers_[id], meet, pods.looks);
     return id;
 }
 
@@ -97,11 +98,11 @@ std::vector<const Tally*> Tallies::get(const PodFilter& pods, const NodeFilter& 
                                        std::span<const std::string_view> keys) {
     std::vector<const Tally*> out;
     const uint32_t id = find_matcher(pods);
-    for (const auto key : keys) out.push_back(&tally_of(id, nodes, key));
+    for (const auto key : keys) out.push_back(&tally_of(id, nodes, key, pods.looks));
     return out;
 }
 
-Tally& Tallies::tally_of(uint32_t id, const NodeFilter& nodes, std::string_view key) {
+Tally& Tallies::tally_of(uint32_t id, const NodeFilter& nodes, std::string_view key, uint64_t* looks) {
     Matcher& matcher = matchers_[id];
     ++now_;
     for (auto& tally : matcher.tallies) {
@@ -114,9 +115,10 @@ Tally& Tallies::tally_of(uint32_t id, const NodeFilter& nodes, std::string_view 
     made.matcher = id;
     made.used = now_;
     ++tally_count_;
-    each_group(matcher, [&](PodGroup& group) {
+    const auto count = [&](PodGroup& group) {
         if (contains(group.matchers, id)) seed(made, group, 1);
-    });
+    };
+    each_group(matcher, count, looks);
     return made;
 }
 

@@ -16,6 +16,7 @@ namespace berth::ledger {
 struct PodFilter {
     std::span<const model::PodTerm> all;  // at least one; topology keys are not looked at
     bool living = false;                  // without terminating pods
+    uint64_t* looks = nullptr;            // where what it costs is counted; nullptr: nowhere
 };
 
 // How many such pods each domain has, on the nodes of its scope.
@@ -40,7 +41,7 @@ public:
 
     // Good until the next trim().
     const Tally& get(const PodFilter& pods, const NodeFilter& nodes, std::string_view key) {
-        return tally_of(find_matcher(pods), nodes, key);
+        return tally_of(find_matcher(pods), nodes, key, pods.looks);
     }
     // The same for each of some keys: the pods are looked up once.
     std::vector<const Tally*> get(const PodFilter& pods, const NodeFilter& nodes,
@@ -60,10 +61,9 @@ public:
         }
     }
     size_t size() const { return tally_count_; }
-    // What was looked up and looked at ever, as Ledger::looks() counts.
+    // What a question costs, in looks at one term on one row.
     static constexpr uint64_t kLooksPerTerm = 16;
     static constexpr uint64_t kLooksPerGroup = 4;
-    uint64_t looks() const { return looks_; }
     // How many are kept.
     size_t limit() const;
 
@@ -76,16 +76,16 @@ private:
     };
 
     uint32_t find_matcher(const PodFilter& pods);
-    Tally& tally_of(uint32_t id, const NodeFilter& nodes, std::string_view key);
+    Tally& tally_of(uint32_t id, const NodeFilter& nodes, std::string_view key, uint64_t* looks);
     void free_matcher(uint32_t id);
     bool matches(const Matcher& matcher, const PodGroup& group) const;
     void seed(Tally& tally, const PodGroup& group, int delta) const;
     // Calls f(group) for each group whose pods it might count.
     template <class F>
-    void each_group(const Matcher& matcher, F f) {
+    void each_group(const Matcher& matcher, F f, uint64_t* looks = nullptr) {
         const model::PodTerm& first = matcher.all.front();
         const auto look = [&](PodGroup& group) {
-            looks_ += kLooksPerGroup;
+            if (looks) *looks += kLooksPerGroup;
             f(group);
         };
         if (first.ns_selector) return groups_.each(look);
@@ -104,7 +104,6 @@ private:
     LabelIndex index_;
     size_t tally_count_ = 0;
     uint64_t now_ = 0;
-    uint64_t looks_ = 0;
 };
 
 }  // namespace berth::ledger

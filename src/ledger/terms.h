@@ -50,7 +50,6 @@ public:
     // Of a key that no node has, every row lacks the label; and nobody is in a domain of it.
     bool anywhere(std::string_view key) const { return topology_.anywhere(key); }
     std::span<const Domain> nobody() const { return topology_.nobody(); }
-    uint64_t looks() const { return tallies_.looks(); }
     // The same as if these reservations were not there.
     Tally without(const Tally& tally, std::span<const ReservationIndex> left_out) const;
     std::vector<uint32_t> held_about(std::string_view ns, const Labels& labels) const {

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/saturating.h"
+#include "ledger/spaces.h"
 
 namespace berth::ledger {
 namespace {
@@ -16,6 +17,15 @@ Resources uncharged(const PodEntry& pod) {
 }
 
 }  // namespace
+
+Resources undrawn(const ReservationEntry& reservation) {
+    Resources open;
+    reservation.allocatable.for_each([&](ResourceId id, int64_t amount) {
+        const int64_t left = amount - reservation.charged.get(id);
+        if (left > 0 && id != model::kPods) open.set(id, left);
+    });
+    return open;
+}
 
 View::View() : terms_(std::make_unique<Terms>()) {}
 
@@ -39,6 +49,20 @@ Resources View::recomputed_use(Row row) const {
         use.add(held);
     }
     return use;
+}
+
+Spaces View::recomputed_spaces() const {
+    Spaces out;
+    if (spaces_) out.await_all(*spaces_);
+    for (const PodIndex index : pod_by_uid_) {
+        const PodEntry& pod = pods_[index];
+        out.place(pod.uid, *pod.spec, pod.terminating, pod.assumed);
+    }
+    for (const auto& [uid, index] : reservation_by_uid_) {
+        const ReservationEntry& entry = reservations_[index];
+        if (entry.row != kNoRow) out.hold(index, *entry.object, undrawn(entry));
+    }
+    return out;
 }
 
 PodIndex View::find_pod(std::string_view uid) const {

@@ -12,6 +12,7 @@
 #include "base/string_map.h"
 #include "ledger/budgets.h"
 #include "ledger/changes.h"
+#include "ledger/cores.h"
 #include "ledger/ended_owners.h"
 #include "ledger/ends.h"
 #include "ledger/entries.h"
@@ -26,6 +27,8 @@
 #include "ledger/workloads.h"
 
 namespace berth::ledger {
+
+class Spaces;
 
 // What whoever decides sees of a ledger, and all of it: the table of nodes, who holds what there, and its parts (who is
 // near whom, volumes, budgets, ...). Nothing here writes; that is Ledger's, which only its owner has.
@@ -46,6 +49,8 @@ public:
     const Column* column(ResourceId id) const {
         return id.index < columns_.size() ? columns_[id.index].get() : nullptr;
     }
+    // Ids below this may have one.
+    size_t columns() const { return columns_.size(); }
     int64_t free(Row row, ResourceId id) const {
         const Column* found = column(id);
         return found ? found->allocatable[row] - found->used[row] : 0;
@@ -54,17 +59,16 @@ public:
     const std::vector<int64_t>& scoring_memory() const { return scoring_memory_; }
     const Images& images() const { return images_; }
     const Volumes& volumes() const { return volumes_; }
+    const Cores& cores() const { return cores_; }
     const Budgets& budgets() const { return budgets_; }
     const PriorityClasses& priority_classes() const { return priority_classes_; }
     const Changes& changes() const { return changes_; }
     // Who is near whom.
     const Terms& near() const { return *terms_; }
-
-    // What questions cost: looks at one term on one row. A count, so that it is the same on every machine.
-    void count_looks(uint64_t looks) const { looks_ += looks; }
-    uint64_t looks() const { return looks_ + terms_->looks(); }
     const Workloads& workloads() const { return workloads_; }
     const Priorities& priorities() const { return priorities_; }
+    // What namespaces have and ask for; nullptr: nobody counts that.
+    const Spaces* spaces() const { return spaces_.get(); }
 
     const PodEntry& pod(PodIndex index) const { return pods_[index]; }
     PodIndex find_pod(std::string_view uid) const;
@@ -103,8 +107,12 @@ public:
     // fits, for whoever decides and whoever judges. Empty: it fits.
     Resources lacking(const Resources& requests, const Charges& charges, Row row) const;
 
+    // Why nobody is given cores on the row; empty: they are.
+    std::string core_fault(Row row) const;
+
     // The same sums, from members alone; a test compares them with the columns after every step.
     Resources recomputed_use(Row row) const;
+    Spaces recomputed_spaces() const;
     // When the next one ends.
     std::optional<base::Instant> next_end() const { return ends_.next(); }
 
@@ -141,10 +149,12 @@ protected:
     std::vector<int64_t> scoring_memory_;
     Images images_;
     Volumes volumes_;
+    Cores cores_;
     Budgets budgets_;
     Changes changes_;
     std::unique_ptr<Terms> terms_;
     Workloads workloads_;
+    std::unique_ptr<Spaces> spaces_;
     Priorities priorities_;
     PriorityClasses priority_classes_;
 
@@ -164,7 +174,6 @@ protected:
     EndedOwners ended_;
     Ends ends_;
     base::StringMap<std::vector<ReservationIndex>> stranded_;  // that hold room, by the name of their unknown node
-    mutable uint64_t looks_ = 0;
 
 private:
     int64_t waived_of_lack(Row row, ResourceId id) const;

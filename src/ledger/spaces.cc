@@ -1,0 +1,280 @@
+#include "ledger/spaces.h"
+
+#include <algorithm>
+
+#include "base/saturating.h"
+#include "model/preemption_hold.h"
+#include "model/reservation_rules.h"
+
+namespace berth::ledger {
+namespace {
+
+bool at_the_end(const Resources& sum) {
+    bool any = false;
+    sum.for_each([&](ResourceId, int64_t amount) { any = any || amount == INT64_MAX; });
+    return any;
+}
+
+Resources times(const Resources& size, int64_t count) {
+    Resources out;
+    size.for_each([&](ResourceId id, int64_t amount) {
+        int64_t product = 0;
+        out.set(id, __builtin_mul_overflow(amount, count, &product) ? INT64_MAX : product);
+    });
+    return out;
+}
+
+}  // namespace
+
+Resources Spaces::size_of(const model::PodSpec& spec) {
+    Resources size = spec.requests;
+    size.erase(model::kPods);
+    if (!spec.limits.empty()) size.add(spec.limits);
+    return size;
+}
+
+SpaceId Spaces::find(std::string_view name) const {
+    const auto found = by_name_.find(name);
+    return found == by_name_.end() ? kNone : found->second;
+}
+
+SpaceId Spaces::space(std::string_view name) {
+    const auto found = by_name_.find(name);
+    if (found != by_name_.end()) return found->second;
+    const auto id = static_cast<SpaceId>(spaces_.size());
+    by_name_.emplace(name, id);
+    spaces_.emplace_back().name = name;
+    groups_.emplace_back();
+    touch(id);
+    return id;
+}
+
+SpaceGroup& Spaces::group(SpaceId id, const model::PodSpec& spec) {
+    auto& groups = spaces_[id].groups;
+    GroupKey key(size_of(spec), spec.priority);
+    const auto [found, fresh] = groups_[id].try_emplace(std::move(key), static_cast<uint32_t>(groups.size()));
+    if (fresh) groups.push_back({found->first.first, spec.priority, 0, 0});
+    return groups[found->second];
+}
+
+void Spaces::touch(SpaceId id) {
+    ++sums_epoch_;
+    if (std::exchange(spaces_[id].changed, true)) return;
+    changed_.push_back(id);
+}
+
+std::vector<SpaceId> Spaces::take_changed() {
+    for (const SpaceId id : changed_) {
+        spaces_[id].changed = false;
+        drop_empty(id);
+    }
+    return std::exchange(changed_, {});
+}
+
+// A sum that met the end of int64 is not what it was when something is taken off it.
+void Spaces::recount(SpaceId id) {
+    Space& space = spaces_[id];
+    if (!space.saturated) return;
+    space.used.clear();
+    space.releasing.clear();
+    for (const auto& group : space.groups) {
+        space.used.add(times(group.size, group.placed));
+        space.releasing.add(times(group.size, group.leaving));
+    }
+    space.saturated = at_the_end(space.used);
+}
+
+void Spaces::ask(const Resources& size, int sign) {
+    if (sign > 0) {
+        asked_.add(size);
+        asked_saturated_ = asked_saturated_ || at_the_end(asked_);
+        return;
+    }
+    asked_.subtract(size);
+    if (!asked_saturated_) return;
+    asked_.clear();
+    for (const Space& space : spaces_) {
+        asked_.add(space.held);
+        for (const auto& group : space.groups)
+            asked_.add(times(group.size, base::saturating_add(group.placed, group.waiting)));
+    }
+    asked_saturated_ = at_the_end(asked_);
+}
+
+// Sizes that nobody has any more are forgotten when they are most of all.
+void Spaces::drop_empty(SpaceId id) {
+    auto& groups = spaces_[id].groups;
+    const auto empty = [](const SpaceGroup& group) { return group.placed == 0 && group.waiting == 0; };
+    if (groups.size() < 32 ||
+        static_cast<size_t>(std::count_if(groups.begin(), groups.end(), empty)) * 2 < groups.size())
+        return;
+    std::erase_if(groups, empty);
+    groups_[id].clear();
+    for (uint32_t i = 0; i < groups.size(); ++i) groups_[id].emplace(GroupKey(groups[i].size, groups[i].priority), i);
+}
+
+void Spaces::change_waiting(const model::PodSpec& spec, int64_t by) {
+    const SpaceId id = space(spec.ns);
+    SpaceGroup& alike = group(id, spec);
+    alike.waiting += by;
+    ask(alike.size, by > 0 ? 1 : -1);
+    touch(id);
+}
+
+// ---- who waits
+
+void Spaces::await(std::string_view uid, const std::shared_ptr<const model::PodSpec>& spec, bool counts) {
+    Waiting& pod = waiting_[Uid(uid)];
+    if (pod.spec && pod.counts == counts && *pod.spec == *spec) return;
+    if (pod.spec && pod.counts && !pod.placed) change_waiting(*pod.spec, -1);
+    pod.spec = spec;
+    pod.counts = counts;
+    if (counts && !pod.placed) change_waiting(*spec, 1);
+    ++demand_epoch_;
+}
+
+bool Spaces::set_counts(std::string_view uid, bool counts) {
+    const auto found = waiting_.find(Uid(uid));
+    if (found == waiting_.end() || found->second.counts == counts) return false;
+    found->second.counts = counts;
+    if (!found->second.placed) change_waiting(*found->second.spec, counts ? 1 : -1);
+    ++demand_epoch_;
+    return true;
+}
+
+std::optional<bool> Spaces::counted(std::string_view uid) const {
+    const auto found = waiting_.find(Uid(uid));
+    if (found == waiting_.end()) return std::nullopt;
+    return found->second.counts;
+}
+
+void Spaces::forget(std::string_view uid) {
+    const auto found = waiting_.find(Uid(uid));
+    if (found == waiting_.end()) return;
+    if (found->second.counts && !found->second.placed) {
+        change_waiting(*found->second.spec, -1);
+        ++demand_epoch_;
+    }
+    waiting_.erase(found);
+}
+
+void Spaces::await_all(const Spaces& other) {
+    for (const auto& [uid, pod] : other.waiting_) {
+        Waiting& here = waiting_[Uid(uid.text())];
+        here.spec = pod.spec;
+        here.counts = pod.counts;
+        if (pod.counts) change_waiting(*pod.spec, 1);
+    }
+}
+
+// ---- rules
+
+void Spaces::put(std::shared_ptr<const model::Consumer> consumer) {
+    space(consumer->meta.name);
+    if (!consumer->parent.empty()) space(consumer->parent);
+    ++rules_epoch_;
+    std::string name = consumer->meta.name;
+    consumers_.insert_or_assign(std::move(name), std::move(consumer));
+}
+
+void Spaces::put(std::shared_ptr<const model::ResourceQuota> quota) {
+    space(quota->meta.ns);
+    ++rules_epoch_;
+    std::string name = quota->meta.full_name();
+    quotas_.insert_or_assign(std::move(name), std::move(quota));
+}
+
+void Spaces::remove_consumer(std::string_view name) {
+    if (consumers_.erase(name) > 0) ++rules_epoch_;
+}
+
+void Spaces::remove_quota(std::string_view full_name) {
+    if (quotas_.erase(full_name) > 0) ++rules_epoch_;
+}
+
+// ---- the ledger's own
+
+// Assumed after it waited: what it asks for is what it did before, so nothing has to be shared out anew.
+void Spaces::place(const Uid& uid, const model::PodSpec& spec, bool terminating, bool assumed) {
+    const auto found = waiting_.find(uid);
+    const bool counted = found != waiting_.end() && found->second.counts && !found->second.placed;
+    if (counted) change_waiting(*found->second.spec, -1);
+    if (found != waiting_.end()) found->second.placed = true;
+    if (!counted || !assumed) ++demand_epoch_;
+    const SpaceId id = space(spec.ns);
+    SpaceGroup& alike = group(id, spec);
+    ++alike.placed;
+    ask(alike.size, 1);
+    ++spaces_[id].pods;
+    spaces_[id].used.add(alike.size);
+    spaces_[id].saturated = spaces_[id].saturated || at_the_end(spaces_[id].used);
+    if (terminating) {
+        ++alike.leaving;
+        spaces_[id].releasing.add(alike.size);
+    }
+    touch(id);
+}
+
+void Spaces::displace(const Uid& uid, const model::PodSpec& spec, bool terminating) {
+    const SpaceId id = space(spec.ns);
+    SpaceGroup& alike = group(id, spec);
+    --alike.placed;
+    ask(alike.size, -1);
+    --spaces_[id].pods;
+    spaces_[id].used.subtract(alike.size);
+    if (terminating) {
+        --alike.leaving;
+        spaces_[id].releasing.subtract(alike.size);
+    }
+    recount(id);
+    touch(id);
+    ++demand_epoch_;
+    const auto found = waiting_.find(uid);
+    if (found == waiting_.end() || !std::exchange(found->second.placed, false)) return;
+    if (found->second.counts) change_waiting(*found->second.spec, 1);
+}
+
+void Spaces::set_terminating(const model::PodSpec& spec, bool terminating) {
+    const SpaceId id = space(spec.ns);
+    SpaceGroup& alike = group(id, spec);
+    alike.leaving += terminating ? 1 : -1;
+    if (terminating) {
+        spaces_[id].releasing.add(alike.size);
+    } else {
+        spaces_[id].releasing.subtract(alike.size);
+        recount(id);
+    }
+    ++sums_epoch_;
+}
+
+// Room that waits for a preemptor is nobody's: the pod that it is for asks for it itself.
+void Spaces::hold(ReservationIndex index, const model::Reservation& object, Resources open) {
+    if (!model::preemption_hold_owner(object).empty()) return;
+    const std::string owners = model::namespace_of_owners(object);
+    std::optional<SpaceId> id;
+    if (!owners.empty()) id = space(owners);
+    const auto known = holds_.find(index);
+    if (known != holds_.end() && known->second.first == id && known->second.second == open) return;
+    release(index);
+    if (open.empty()) return;
+    (id ? spaces_[*id].held : held_by_many_).add(open);
+    if (id) ask(open, 1);
+    if (id) touch(*id);
+    if (!id) ++nodes_epoch_;
+    ++demand_epoch_;
+    holds_.emplace(index, std::pair(id, std::move(open)));
+}
+
+void Spaces::release(ReservationIndex index) {
+    const auto found = holds_.find(index);
+    if (found == holds_.end()) return;
+    const auto& [id, open] = found->second;
+    (id ? spaces_[*id].held : held_by_many_).subtract(open);
+    if (id) ask(open, -1);
+    if (id) touch(*id);
+    if (!id) ++nodes_epoch_;
+    ++demand_epoch_;
+    holds_.erase(found);
+}
+
+}  // namespace berth::ledger
