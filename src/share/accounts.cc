@@ -5,6 +5,8 @@
 #include <map>
 
 #include "share/answer.h"
+#include "share/leaves.h"
+#include "share/portions.h"
 
 // Capacity, and what every consumer has, asks for and may have.
 namespace berth::share {
@@ -28,24 +30,18 @@ Resources node_capacity(const Scene& scene) {
     return total;
 }
 
-void add_limits(Resources& capacity, double factor) {
-    for (const auto* name : {"cpu", "memory", "ephemeral-storage"}) {
-        const ResourceId id = *model::intern_resource(name);
-        const ResourceId limit = *model::intern_resource(fmt::format("limits.{}", name));
-        const double most = static_cast<double>(capacity.get(id)) * factor;
-        capacity.set(limit, most >= 9e18 ? INT64_MAX : static_cast<int64_t>(most));
-    }
-}
-
 // The smallest unscoped quota of each namespace and key.
 std::map<std::string_view, Resources> smallest_quotas(const Scene& scene) {
     std::map<std::string_view, Resources> out;
     for (const auto& quota : scene.quotas) {
-        if (quota.scoped) continue;
-        Resources& least = out[quota.meta.ns];
-        quota.hard.for_each(
-            [&](ResourceId id, int64_t amount) { least.set(id, std::min(amount, least.get(id, INT64_MAX))); });
+        if (!quota.scoped) heed(quota, out[quota.meta.ns]);
     }
+    return out;
+}
+
+std::vector<const model::Consumer*> consumers_of(const Scene& scene) {
+    std::vector<const model::Consumer*> out;
+    for (const auto& consumer : scene.consumers) out.push_back(&consumer);
     return out;
 }
 
@@ -60,49 +56,6 @@ void heed_quota(Account& account, const Resources& quota) {
         account.hard.set(id, std::min(hard, amount));
     });
 }
-
-class Portions {
-public:
-    Portions(const Scene& scene, const Resources& capacity) : capacity_(capacity) {
-        for (const auto& consumer : scene.consumers) known_.emplace(consumer.meta.name, &consumer);
-    }
-    const model::Consumer* find(std::string_view name) const {
-        const auto found = known_.find(name);
-        return found == known_.end() ? nullptr : found->second;
-    }
-    // Of a parent that leads in a circle, or is not there, the cluster is meant.
-    Resources reserved_of(std::string_view name, size_t depth = 0) const {
-        const auto* consumer = find(name);
-        if (consumer == nullptr || depth > known_.size()) return capacity_;
-        const bool top = consumer->parent.empty() || find(consumer->parent) == nullptr;
-        if (consumer->reserved.percents.empty()) return consumer->reserved.amounts;
-        return consumer->reserved.of(top ? capacity_ : reserved_of(consumer->parent, depth + 1));
-    }
-    Resources hard_of(std::string_view name, size_t depth = 0) const {
-        const auto* consumer = find(name);
-        if (consumer == nullptr || depth > known_.size()) return capacity_;
-        if (consumer->hard.percents.empty()) return consumer->hard.amounts;
-        Resources whole = capacity_;
-        if (!consumer->parent.empty() && find(consumer->parent) != nullptr) {
-            hard_of(consumer->parent, depth + 1).for_each([&](ResourceId id, int64_t amount) {
-                whole.set(id, amount);
-            });
-        }
-        return consumer->hard.of(whole);
-    }
-    bool circular(std::string_view name) const {
-        const auto* at = find(name);
-        for (size_t steps = 0; at != nullptr && !at->parent.empty(); ++steps) {
-            if (steps > known_.size()) return true;
-            at = find(at->parent);
-        }
-        return false;
-    }
-
-private:
-    const Resources& capacity_;
-    std::map<std::string_view, const model::Consumer*> known_;
-};
 
 void say_what_is_odd(Account& account, const model::Consumer& consumer, const Portions& portions, bool has_namespace,
                      bool has_children) {
@@ -191,39 +144,6 @@ void add_waiting(const Scene& scene, std::vector<Account>& accounts) {
     }
 }
 
-// The leaves of one consumer, by set of resources.
-class Leaves {
-public:
-    void add(const Resources& size, bool present) {
-        std::vector<ResourceId> set;
-        size.for_each([&](ResourceId id, int64_t amount) {
-            if (amount > 0) set.push_back(id);
-        });
-        if (set.empty()) return;
-        Leaf& leaf = leaves_[set];
-        leaf.demand.add(size);
-        if (!leaf.pods.empty() && leaf.pods.back().size == size && leaf.pods.back().present == present) {
-            ++leaf.pods.back().count;
-        } else {
-            leaf.pods.push_back({size, 1, present});
-        }
-    }
-    // What is asked for beyond all pods.
-    void ask(const Resources& beyond) {
-        std::vector<ResourceId> set;
-        beyond.for_each([&](ResourceId id, int64_t) { set.push_back(id); });
-        if (!set.empty()) leaves_[set].demand.add(beyond);
-    }
-    std::vector<Leaf> take() {
-        std::vector<Leaf> out;
-        for (auto& [set, leaf] : leaves_) out.push_back(std::move(leaf));
-        return out;
-    }
-
-private:
-    std::map<std::vector<ResourceId>, Leaf> leaves_;
-};
-
 // Those that hold come first, who would go last before all.
 std::vector<Leaf> leaves_of(const Scene& scene, const Settings& settings, Account& account, const Resources& request) {
     std::vector<uint32_t> kept = account.placed;
@@ -235,14 +155,14 @@ std::vector<Leaf> leaves_of(const Scene& scene, const Settings& settings, Accoun
     });
     Leaves leaves;
     for (const auto& hold : scene.holds) {
-        if (hold.ns == account.name) leaves.add(hold.amount, true);
+        if (hold.ns == account.name) leaves.add(hold.amount, 1, true);
     }
-    for (const uint32_t i : kept) leaves.add(scene.pods[i].size, true);
-    for (const uint32_t i : account.waiting) leaves.add(scene.pods[i].size, false);
+    for (const uint32_t i : kept) leaves.add(scene.pods[i].size, 1, true);
+    for (const uint32_t i : account.waiting) leaves.add(scene.pods[i].size, 1, false);
     for (const auto& claim : scene.claims) {
-        if (claim.bound && claim.ns == account.name) leaves.add(claim.size, true);
+        if (claim.bound && claim.ns == account.name) leaves.add(claim.size, 1, true);
     }
-    for (const uint32_t i : account.claims) leaves.add(scene.claims[i].size, false);
+    for (const uint32_t i : account.claims) leaves.add(scene.claims[i].size, 1, false);
     Resources beyond;
     request.for_each([&](ResourceId id, int64_t amount) {
         if (amount > account.demand.get(id)) beyond.set(id, amount - account.demand.get(id));
@@ -253,6 +173,23 @@ std::vector<Leaf> leaves_of(const Scene& scene, const Settings& settings, Accoun
 }
 
 }  // namespace
+
+void add_demand(Consumer& consumer, const Resources& size) {
+    const auto set_of = [](const Resources& amounts) {
+        std::vector<ResourceId> out;
+        amounts.for_each([&](ResourceId id, int64_t amount) {
+            if (amount > 0) out.push_back(id);
+        });
+        return out;
+    };
+    const auto set = set_of(size);
+    if (set.empty()) return;
+    auto leaf = std::find_if(consumer.leaves.begin(), consumer.leaves.end(),
+                             [&](const Leaf& one) { return set_of(one.demand) == set; });
+    if (leaf == consumer.leaves.end()) leaf = consumer.leaves.insert(leaf, Leaf{});
+    leaf->demand.add(size);
+    leaf->pods.push_back({size, 1, false});
+}
 
 Resources capacity_of(const Scene& scene, const Settings& settings) {
     Resources capacity = node_capacity(scene);
@@ -276,7 +213,7 @@ std::vector<Account> accounts_of(const Scene& scene, const Settings& settings, c
     std::set<std::string, std::less<>> namespaces(scene.namespaces.begin(), scene.namespaces.end());
     for (const auto& pod : scene.pods) namespaces.insert(pod.ns);
     for (const auto& claim : scene.claims) namespaces.insert(claim.ns);
-    const Portions portions(scene, capacity);
+    const Portions portions(consumers_of(scene), capacity);
     const auto quotas = smallest_quotas(scene);
     std::set<std::string, std::less<>> names = namespaces, parents;
     for (const auto& consumer : scene.consumers) {
@@ -312,7 +249,7 @@ Problem problem_of(const Scene& scene, const Settings& settings, const Resources
     problem.capacity = capacity;
     problem.policy = settings.policy;
     problem.spread = settings.spread;
-    const Portions portions(scene, capacity);
+    const Portions portions(consumers_of(scene), capacity);
     for (auto& account : accounts) {
         Consumer out;
         out.name = account.name;

@@ -67,8 +67,8 @@ Answer answer(const Scene& scene, const Settings& settings) {
     Answer out;
     out.capacity = capacity_of(scene, settings);
     out.accounts = accounts_of(scene, settings, out.capacity);
-    const Problem problem = problem_of(scene, settings, out.capacity, out.accounts);
-    auto shares = solve(problem);
+    out.problem = problem_of(scene, settings, out.capacity, out.accounts);
+    auto shares = solve(out.problem);
     for (size_t i = 0; i < shares.size(); ++i) out.accounts[i].share = std::move(shares[i]);
     add_up_areas(out.accounts);
     for (auto& account : out.accounts) {
@@ -77,7 +77,9 @@ Answer answer(const Scene& scene, const Settings& settings) {
     }
     out.loans = lend(out.accounts);
     out.admissions = admit(scene, out.accounts);
-    out.victims = reclaim(scene, settings, out.capacity, out.admissions, out.accounts);
+    auto reclaimed = reclaim(scene, settings, out.capacity, out.admissions, out.accounts);
+    out.victims = std::move(reclaimed.victims);
+    out.rooms = std::move(reclaimed.rooms);
     return out;
 }
 

@@ -58,12 +58,20 @@ struct Victim {
     uint32_t claim = 0;  // the pod for which it goes
 };
 
+// Where a pod that waits finds room as it is.
+struct Room {
+    uint32_t pod = 0;
+    uint32_t node = 0;
+};
+
 struct Answer {
     Resources capacity;
+    Problem problem;                // its consumers stand as the accounts
     std::vector<Account> accounts;  // by name
     std::vector<Loan> loans;
     std::vector<Admission> admissions;  // of the pods that wait, in the order of the queue
-    std::vector<Victim> victims;        // in order
+    std::vector<Victim> victims;        // in order, those of one claim together
+    std::vector<Room> rooms;            // of the pods that may start: those that need nobody to go
 };
 
 Answer answer(const Scene& scene, const Settings& settings);
@@ -71,6 +79,8 @@ Answer answer(const Scene& scene, const Settings& settings);
 // --- its parts, in the order in which they are computed
 
 Resources capacity_of(const Scene& scene, const Settings& settings);
+// Asks for one more pod.
+void add_demand(Consumer& consumer, const Resources& size);
 // One for every consumer and every namespace, by name.
 std::vector<Account> accounts_of(const Scene& scene, const Settings& settings, const Resources& capacity);
 Problem problem_of(const Scene& scene, const Settings& settings, const Resources& capacity,
@@ -81,8 +91,17 @@ std::vector<Loan> lend(std::vector<Account>& accounts);
 std::vector<Admission> admit(const Scene& scene, const std::vector<Account>& accounts);
 // Who goes so that those who were admitted can start, if every grace period had passed; says what stands in the way,
 // and what each overused consumer has to give back.
-std::vector<Victim> reclaim(const Scene& scene, const Settings& settings, const Resources& capacity,
-                            const std::vector<Admission>& admissions, std::vector<Account>& accounts);
+struct Reclaimed {
+    std::vector<Victim> victims;
+    std::vector<Room> rooms;
+};
+Reclaimed reclaim(const Scene& scene, const Settings& settings, const Resources& capacity,
+                  const std::vector<Admission>& admissions, std::vector<Account>& accounts);
+
+// Of the nodes where room is kept for pods: what is left there for others when those who are going are gone.
+std::map<uint32_t, Resources> rooms_for_others(const Scene& scene);
+// Whether all that the pod needs of a node is in the room.
+bool fits(const Resources& size, const Resources& room);
 
 // Who goes first: not started, lower priority, cheaper to delete, newer, then by uid; or by a seeded draw after
 // priority.

@@ -70,10 +70,14 @@ public:
     Solver& operator=(const Solver&) = delete;
 
     const Problem& problem() const { return problem_; }
-    // Another demand of one leaf. Cheap while the set of resources is the same.
+    // Another demand of one leaf, or a new leaf. Cheap while the set of resources is the same.
     void change(size_t consumer, size_t leaf, Leaf wish);
+    // Another capacity; of the same resources, or of more.
+    void set_capacity(Resources capacity) { problem_.capacity = std::move(capacity); }
     // Rules 1 to 4.
     void solve();
+    // What share() says of it, and no more.
+    Resources deserved(size_t consumer) const;
     // Of the last solve(), by the consumer's place in the problem.
     Share share(size_t consumer) const;
 
@@ -82,6 +86,7 @@ private:
     void build();
     Problem problem_;
     std::unique_ptr<State> state_;
+    bool built_ = false;
 };
 
 // Aligned with the consumers. The same for every order in which they are given.

@@ -41,11 +41,17 @@ public:
         gone_.resize(scene.pods.size());
     }
 
+    // The room that was made for it is its own, whether all have left yet or not.
+    void keep(uint32_t claim) { place(claim, scene_.pods[claim].earmark); }
+
     void serve(uint32_t claim) {
         const ScenePod& pod = scene_.pods[claim];
         for (const uint32_t node : pod.may_stand) {
-            if (fits(pod.size, free_[node])) return place(claim, node);
+            if (!fits(pod.size, free_[node])) continue;
+            rooms.push_back({claim, node});
+            return place(claim, node);
         }
+        if (pod.served) return;
         std::optional<Option> best;
         for (const uint32_t node : pod.may_stand) {
             auto option = make_room(claim, node);
@@ -75,6 +81,7 @@ public:
     }
 
     std::vector<Victim> victims;
+    std::vector<Room> rooms;
 
 private:
     struct Held {
@@ -85,14 +92,6 @@ private:
         uint32_t node = 0;
         std::vector<uint32_t> victims;
     };
-
-    static bool fits(const Resources& size, const Resources& room) {
-        bool all = true;
-        size.for_each([&](ResourceId id, int64_t amount) {
-            if (amount > 0 && !model::is_limit(model::resource_name(id))) all = all && amount <= room.get(id);
-        });
-        return all;
-    }
 
     void place(uint32_t claim, uint32_t node) {
         const ScenePod& pod = scene_.pods[claim];
@@ -303,15 +302,45 @@ void tell_amounts(const Scene& scene, const Resources& capacity, const std::vect
 
 }  // namespace
 
-std::vector<Victim> reclaim(const Scene& scene, const Settings& settings, const Resources& capacity,
-                            const std::vector<Admission>& admissions, std::vector<Account>& accounts) {
+bool fits(const Resources& size, const Resources& room) {
+    bool all = true;
+    size.for_each([&](ResourceId id, int64_t amount) {
+        if (amount > 0 && !model::is_limit(model::resource_name(id))) all = all && amount <= room.get(id);
+    });
+    return all;
+}
+
+std::map<uint32_t, Resources> rooms_for_others(const Scene& scene) {
+    std::map<uint32_t, Resources> out;
+    for (const auto& pod : scene.pods) {
+        if (pod.placed || pod.earmark == kNowhere) continue;
+        const auto [room, fresh] = out.try_emplace(pod.earmark, scene.nodes[pod.earmark].allocatable);
+        room->second.subtract(pod.size);
+    }
+    if (out.empty()) return out;
+    const auto take = [&](uint32_t node, const Resources& amount) {
+        if (const auto room = out.find(node); room != out.end()) room->second.subtract(amount);
+    };
+    for (const auto& pod : scene.pods) {
+        if (pod.placed && !pod.terminating) take(pod.node, pod.size);
+    }
+    for (const auto& hold : scene.holds) take(hold.node, hold.amount);
+    return out;
+}
+
+Reclaimed reclaim(const Scene& scene, const Settings& settings, const Resources& capacity,
+                  const std::vector<Admission>& admissions, std::vector<Account>& accounts) {
     tell_amounts(scene, capacity, admissions, accounts);
     Plan plan(scene, settings, capacity, accounts);
     for (const auto& admission : admissions) {
-        if (admission.admitted && !scene.pods[admission.pod].may_stand.empty()) plan.serve(admission.pod);
+        if (scene.pods[admission.pod].earmark != kNowhere) plan.keep(admission.pod);
+    }
+    for (const auto& admission : admissions) {
+        const ScenePod& pod = scene.pods[admission.pod];
+        if (admission.admitted && !pod.may_stand.empty() && pod.earmark == kNowhere) plan.serve(admission.pod);
     }
     plan.tell_blocked();
-    return std::move(plan.victims);
+    return {std::move(plan.victims), std::move(plan.rooms)};
 }
 
 }  // namespace berth::share

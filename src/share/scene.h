@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <set>
 #include <string>
@@ -14,6 +15,7 @@
 namespace berth::share {
 
 inline constexpr uint32_t kNowhere = UINT32_MAX;
+inline constexpr base::Duration kLostAfter = std::chrono::seconds(60);  // a node that is not ready counts so long
 
 struct SceneNode {
     std::string name;
@@ -30,7 +32,11 @@ struct ScenePod {
     bool started = false;
     bool terminating = false;  // its room counts until it is gone, and is about to be free
     bool gated = false;        // by others' gates
-    bool kept = false;         // never evicted: static, of a DaemonSet, critical, opted out
+    bool held = false;         // by our gate
+    bool granted = false;      // it was told that it may start, and is not seen bound yet: it counts before all others
+    bool served = false;       // others went for it already: nobody goes for it again
+    uint32_t earmark = kNowhere;  // the node whose room is kept for it
+    bool kept = false;            // never evicted: static, of a DaemonSet, critical, opted out
     int32_t priority = 0;
     int64_t deletion_cost = 0;
     base::Time created;

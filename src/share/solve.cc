@@ -137,6 +137,7 @@ Solver::~Solver() = default;
 
 void Solver::build() {
     state_ = std::make_unique<State>(problem_);
+    built_ = true;
 }
 
 void Solver::change(size_t consumer, size_t leaf, Leaf wish) {
@@ -147,8 +148,8 @@ void Solver::change(size_t consumer, size_t leaf, Leaf wish) {
     if (leaf >= leaves.size()) leaves.resize(leaf + 1);
     leaves[leaf] = std::move(wish);
     const NodeId top = state_->tree.node_of[consumer];
-    if (!same) return build();
-    if (top == kNoIndex) return;
+    built_ = built_ && same;
+    if (!built_ || top == kNoIndex) return;
     Tree& tree = state_->tree;
     const auto update = [&](Node& node) {
         if (node.leaf != leaf || node.consumer != consumer) return;
@@ -160,6 +161,7 @@ void Solver::change(size_t consumer, size_t leaf, Leaf wish) {
 }
 
 void Solver::solve() {
+    if (!built_) build();
     Tree& tree = state_->tree;
     guarantee(tree);
     raise_levels(tree);
@@ -172,6 +174,14 @@ void Solver::solve() {
         state_->infinite.resize(problem_.consumers.size());
         serve_infinite(problem_, state_->infinite);
     }
+}
+
+Resources Solver::deserved(size_t consumer) const {
+    const NodeId id = state_->tree.node_of[consumer];
+    if (id == kNoIndex) return state_->infinite[consumer].deserved;
+    Share share;
+    tell_whole(state_->tree, state_->whole, id, share);
+    return std::move(share.deserved);
 }
 
 Share Solver::share(size_t consumer) const {
