@@ -16,8 +16,9 @@ Credit& Credits::operator[](Row row) {
     return entries_[static_cast<size_t>(place)].second;
 }
 
-Ask ask_for(const model::Pod& pod, const View& ledger) {
+Ask ask_for(const model::Pod& pod, const View& ledger, uint64_t* looks) {
     Ask ask;
+    ask.looks = looks;
     ask.spec = pod.spec.get();
     ask.pod = &pod;
     if (pod.uses_resource_claims) {
@@ -30,6 +31,8 @@ Ask ask_for(const model::Pod& pod, const View& ledger) {
         return ask;
     }
     ask.wishes = std::move(*wishes);
+    ask.fault = pod.spec->cores.fault;
+    if (!ask.fault.empty()) return ask;
     std::vector<std::pair<Row, ReservationIndex>> found;
     ledger.owner_index().candidates(model::identity_of(pod.meta), [&](ReservationIndex index) {
         if (matches(ledger, index, pod, ask.wishes)) found.emplace_back(ledger.reservation(index).row, index);
@@ -41,8 +44,9 @@ Ask ask_for(const model::Pod& pod, const View& ledger) {
     return ask;
 }
 
-Ask ask_for(const model::Reservation& reservation) {
+Ask ask_for(const model::Reservation& reservation, uint64_t* looks) {
     Ask ask;
+    ask.looks = looks;
     ask.spec = reservation.spec.get();
     ask.reservation = &reservation;
     return ask;

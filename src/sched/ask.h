@@ -60,21 +60,26 @@ private:
     absl::InlinedVector<Entry, 1> entries_;  // in the order of rows
 };
 
+class Shares;
+
 // One question to the table: where could this pod, or the pod that stands for this reservation, go?
 struct Ask {
     const model::PodSpec* spec = nullptr;
     const model::Pod* pod = nullptr;                  // nullptr: a reservation asks
     const model::Reservation* reservation = nullptr;  // nullptr: a pod asks
     model::ReservationWishes wishes;
-    std::string fault;  // not empty: why the pod goes nowhere, whatever the nodes are like
-    Credits credits;    // empty for almost every pod
+    std::string fault;               // not empty: why the pod goes nowhere, whatever the nodes are like
+    Credits credits;                 // empty for almost every pod
+    const Shares* shares = nullptr;  // by which its namespace may or may not have more; nullptr: nobody asks for shares
+    // Where what it costs is counted: looks at one term on one row, the same on every machine. nullptr: nowhere.
+    uint64_t* looks = nullptr;
 
     const Credit* credit(Row row) const { return credits.find(row); }
     // Reservations change nothing for it, as for almost every pod.
     bool plain() const { return !reservation && credits.empty() && !wishes.affinity && fault.empty(); }
 };
 
-Ask ask_for(const model::Pod& pod, const View& ledger);
-Ask ask_for(const model::Reservation& reservation);
+Ask ask_for(const model::Pod& pod, const View& ledger, uint64_t* looks = nullptr);
+Ask ask_for(const model::Reservation& reservation, uint64_t* looks = nullptr);
 
 }  // namespace berth::sched

@@ -16,6 +16,7 @@ Attempt::Attempt(Attempt&& other) noexcept
       told(std::move(other.told)),
       telling(other.telling),
       turned(other.turned),
+      roomless_since(other.roomless_since),
       from_(std::exchange(other.from_, nullptr)),
       stage_(std::exchange(other.stage_, {})),
       demand_(std::exchange(other.demand_, {})),
@@ -39,8 +40,8 @@ std::vector<EvictPod> Attempt::take_evictions() {
     return evictions;
 }
 
-void Attempt::place(Row row, const ledger::Charges& charges) {
-    from_->ledger.assume(pod, row, charges);
+void Attempt::place(Row row, const ledger::Charges& charges, ledger::WhichPtr which) {
+    from_->ledger.assume(pod, row, charges, std::move(which));
     placed_ = true;
     if (!std::exchange(nominated_, false)) return;
     from_->nominated.remove(pod.meta.uid);
@@ -63,13 +64,14 @@ std::shared_ptr<const model::Pod> Attempt::nominate(std::string_view node, std::
     return kept;
 }
 
-void Attempt::nominate(std::string_view node) {
+bool Attempt::nominate(std::string_view node) {
     const bool known = nomination_ && nomination_->node == node;
     if (known) {
         nominate(node, nomination_->victims, nomination_->promised);
     } else {
         nominate(node, {}, nullptr);
     }
+    return known;
 }
 
 bool Attempt::end_nomination() {

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -79,6 +80,8 @@ public:
     std::string told;      // the refusal that was last written
     uint32_t telling = 0;  // writes to its status that are under way: until they are answered nothing is decided
     bool turned = false;   // its turn came meanwhile
+    // Its share lets it start, and no node takes it, since then.
+    std::optional<base::Instant> roomless_since = {};
 
     // Which stage it is in, if it is this one; almost every pod has none.
     template <class Stage>
@@ -109,6 +112,10 @@ public:
         return found ? found->get() : nullptr;
     }
     template <class Demand>
+    bool demands() const {
+        return std::holds_alternative<std::unique_ptr<Demand>>(demand_);
+    }
+    template <class Demand>
     void demand(Demand demand) {
         demand_ = std::make_unique<Demand>(std::move(demand));
     }
@@ -117,7 +124,7 @@ public:
     std::vector<EvictPod> take_evictions();
 
     // In the ledger, until it is given back or the feed has the pod bound. Its nomination rests meanwhile.
-    void place(Row row, const ledger::Charges& charges);
+    void place(Row row, const ledger::Charges& charges, ledger::WhichPtr which);
     bool placed() const { return placed_; }
     void landed() { placed_ = false; }
     // Its place, and the stage it was in.
@@ -126,8 +133,8 @@ public:
     // The pod as it is now waits for the node, which its victims leave; it is promised what it draws there then.
     std::shared_ptr<const model::Pod> nominate(std::string_view node, std::vector<std::string> victims,
                                                std::shared_ptr<const ledger::Charges> promised);
-    // Its stored object says so. What is known about that stands.
-    void nominate(std::string_view node);
+    // Its stored object says so. What is known about that stands; false: nothing was.
+    bool nominate(std::string_view node);
     // Others need not yield to it any longer; false: they did not have to.
     bool end_nomination();
 

@@ -23,7 +23,7 @@ protected:
         attempt.pod = table.pod("p");
         return attempt;
     }
-    void place(Attempt& attempt) { attempt.place(0, charges_on(table.ask("p"), table.ledger, 0)); }
+    void place(Attempt& attempt) { attempt.place(0, charges_on(table.ask("p"), table.ledger, 0), nullptr); }
     int64_t used() const { return table.ledger.column(model::kCpu)->used[0]; }
 
     TestTable table;

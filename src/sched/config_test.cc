@@ -43,9 +43,10 @@ std::string scorers_of(const std::string& plugins) {
 
 // kube-scheduler's order and weights, with what reservations need around them.
 constexpr const char* kDefault =
-    "Reservation NodeAffinity VolumeBinding NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts "
-    "NodeResourcesFit VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread InterPodAffinity "
-    "Reservation | TaintToleration=3 NodeAffinity=2 NodeResourcesFit=1 PodTopologySpread=2 InterPodAffinity=2 "
+    "Reservation NodeAffinity VolumeBinding ShareFit NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts "
+    "NodeResourcesFit NodeNUMAResource VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread "
+    "InterPodAffinity Reservation | TaintToleration=3 NodeAffinity=2 NodeResourcesFit=1 NodeNUMAResource=1 "
+    "PodTopologySpread=2 InterPodAffinity=2 "
     "NodeResourcesBalancedAllocation=1 ImageLocality=1";
 
 TEST(ConfigTest, WithoutProfilesItIsTheDefault) {
@@ -66,7 +67,7 @@ TEST(ConfigTest, PluginsAreTurnedOnAndOffAndWeighed) {
               " ImageLocality=5");
     EXPECT_EQ(scorers_of("{score: {disabled: [{name: TaintToleration}, {name: NodeAffinity}, {name: PodTopologySpread},"
                          " {name: InterPodAffinity}]}}"),
-              " NodeResourcesFit=1 NodeResourcesBalancedAllocation=1 ImageLocality=1");
+              " NodeResourcesFit=1 NodeNUMAResource=1 NodeResourcesBalancedAllocation=1 ImageLocality=1");
     EXPECT_EQ(scorers_of("{multiPoint: {disabled: [{name: '*'}], enabled: [{name: TaintToleration, weight: 7},"
                          " {name: NodeResourcesFit}]}}"),
               " TaintToleration=7 NodeResourcesFit=1");

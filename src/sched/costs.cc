@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sched/shares.h"
+
 namespace berth::sched {
 
 Cost cost_of(const Victims& victims, const View& ledger) {
@@ -11,9 +13,11 @@ Cost cost_of(const Victims& victims, const View& ledger) {
     return {victims.violations, first.priority, sum, static_cast<int64_t>(victims.pods.size()), -first.started.nanos};
 }
 
-void CostMemory::Rows::follow(const View& ledger) {
+void CostMemory::Rows::follow(const Ask& ask, const View& ledger) {
     const auto& changes = ledger.changes();
-    const bool known = changes.remembers(seen_) && budgets_ == ledger.budgets().version();
+    const uint64_t shares = ask.shares ? ask.shares->epoch(ledger) : 0;
+    const bool known = changes.remembers(seen_) && budgets_ == ledger.budgets().version() && shares_ == shares;
+    shares_ = shares;
     if (!known) entries_.assign(entries_.size(), Entry());
     entries_.resize(ledger.rows());
     if (known) changes.replay(seen_, [&](Row row) { entries_[row].state = State::Unknown; });
@@ -46,7 +50,7 @@ CostMemory::Rows& CostMemory::rows_for(const Ask& ask, Ledger& ledger) {
         rows = std::move(*found);
         used_.erase(found);
     }
-    rows->follow(ledger);
+    rows->follow(ask, ledger);
     used_.insert(used_.begin(), std::move(rows));
     return *used_.front();
 }

@@ -37,10 +37,11 @@ public:
             State state = State::Unknown;
             Cost cost;
         };
-        void follow(const View& ledger);
+        void follow(const Ask& ask, const View& ledger);
         std::shared_ptr<const model::PodSpec> spec_;
         uint64_t seen_ = 0;
         uint64_t budgets_ = 0;
+        uint64_t shares_ = 0;
         std::vector<Entry> entries_;
     };
     Rows& rows_for(const Ask& ask, Ledger& ledger);

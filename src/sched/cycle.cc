@@ -8,6 +8,8 @@
 #include "base/saturating.h"
 #include "model/preemption_hold.h"
 #include "sched/credit.h"
+#include "sched/draw.h"
+#include "sched/which.h"
 
 namespace berth::sched {
 namespace {
@@ -57,7 +59,7 @@ std::vector<std::string> too_large(const model::PodSpec& spec, const View& ledge
 
 // What closes a row to a reservation that may wait there.
 Strikes closed_to_waiting(const Ask& ask, const View& ledger, const Profile& profile, const Nominated& nominated) {
-    Strikes strikes = filter(ask, ledger, profile, 0, static_cast<Row>(ledger.rows()), kFit);
+    Strikes strikes = filter(ask, ledger, profile, 0, static_cast<Row>(ledger.rows()), kOfRoom);
     strikes.each_open([&](Row row) {
         auto reasons = too_large(*ask.spec, ledger, row);
         if (reasons.empty() && awaited(ask, ledger, nominated, row)) {
@@ -85,8 +87,12 @@ Row least_short(const Ask& ask, const View& ledger, const Strikes& strikes) {
 // Waits where the least is missing, if no row is open and the reservation may wait.
 Decision placed_or_waiting(const Ask& ask, const View& ledger, const Profile& profile, const Nominated& nominated,
                            Verdict verdict) {
-    Decision decision{std::move(verdict), {}, {}, false, {}};
-    if (decision.verdict.chosen != ledger::kNoRow || !ask.reservation->pre_allocation) return decision;
+    Decision decision{std::move(verdict), {}, {}, {}, false, {}};
+    if (decision.verdict.chosen != ledger::kNoRow) {
+        decision.which = which_on(ask, ledger, decision.verdict.chosen, {});
+        return decision;
+    }
+    if (!ask.reservation->pre_allocation) return decision;
     Strikes strikes = closed_to_waiting(ask, ledger, profile, nominated);
     decision.verdict.chosen = least_short(ask, ledger, strikes);
     if (decision.verdict.chosen == ledger::kNoRow) {
@@ -96,6 +102,11 @@ Decision placed_or_waiting(const Ask& ask, const View& ledger, const Profile& pr
     decision.waiting = true;
     decision.missing = missing_on(*ask.spec, ledger, decision.verdict.chosen);
     return decision;
+}
+
+void name_parts(const Ask& ask, const View& ledger, Decision& decision) {
+    decision.which = which_on(ask, ledger, decision.verdict.chosen, decision.charges);
+    decision.annotations = annotations_for(decision.charges, decision.which, *ask.pod, ledger);
 }
 
 Strikes filter_all(const Ask& ask, Ledger& ledger, const Profile& profile, const Nominated& nominated) {
@@ -114,19 +125,19 @@ model::Resources missing_on(const model::PodSpec& spec, const View& ledger, Row 
 }
 
 Decision decided(const Ask& ask, const View& ledger, Verdict verdict) {
-    Decision decision{std::move(verdict), {}, {}, false, {}};
+    Decision decision{std::move(verdict), {}, {}, {}, false, {}};
     const Row chosen = decision.verdict.chosen;
     if (chosen == ledger::kNoRow) return decision;
     decision.charges = charges_on(ask, ledger, chosen);
-    decision.annotations = annotations_for(decision.charges, *ask.pod, ledger);
+    name_parts(ask, ledger, decision);
     return decision;
 }
 
 Decision decided(const Ask& ask, Ledger& ledger, const Nominated& nominated, Verdict verdict) {
     const Row row = verdict.chosen;
     if (row == ledger::kNoRow || nominated.empty() || !ask.credit(row)) return decided(ask, ledger, std::move(verdict));
-    Decision decision{std::move(verdict), charges_beside(ask, ledger, nominated, row), {}, false, {}};
-    decision.annotations = annotations_for(decision.charges, *ask.pod, ledger);
+    Decision decision{std::move(verdict), charges_beside(ask, ledger, nominated, row), {}, {}, false, {}};
+    name_parts(ask, ledger, decision);
     return decision;
 }
 
@@ -153,8 +164,8 @@ Decision decide_reservation(const model::Reservation& reservation, const View& l
 }
 
 Decision decide_reservation(const model::Reservation& reservation, Ledger& ledger, const Profile& profile,
-                            const Nominated& nominated) {
-    const Ask ask = ask_for(reservation);
+                            const Nominated& nominated, uint64_t* looks) {
+    const Ask ask = ask_for(reservation, looks);
     return placed_or_waiting(ask, ledger, profile, nominated,
                              weigh(ask, ledger, profile, filter_all(ask, ledger, profile, nominated)));
 }

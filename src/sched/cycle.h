@@ -11,6 +11,7 @@ namespace berth::sched {
 struct Decision {
     Verdict verdict;
     ledger::Charges charges;    // on the chosen row; the first is the nominated reservation
+    ledger::WhichPtr which;     // of the row's parts
     model::Labels annotations;  // what the Binding writes into the pod along with its node
     // A pre-allocating reservation that no node has room for: where it waits, and for what.
     bool waiting = false;
@@ -33,6 +34,6 @@ Decision decide_pod(const Ask& ask, Ledger& ledger, const Profile& profile, cons
 // with the least shortage, but not where others are going for a pod; one that is larger than every node stays pending.
 Decision decide_reservation(const model::Reservation& reservation, const View& ledger, const Profile& profile);
 Decision decide_reservation(const model::Reservation& reservation, Ledger& ledger, const Profile& profile,
-                            const Nominated& nominated);
+                            const Nominated& nominated, uint64_t* looks = nullptr);
 
 }  // namespace berth::sched

@@ -73,11 +73,11 @@ uint64_t looks_expected(const model::PodSpec& spec, const View& ledger) {
 }
 
 Strikes filter(const Ask& ask, const View& ledger, const Profile& profile, Row begin, Row end,
-               std::optional<PluginId> but) {
-    ledger.count_looks((end - begin) * looks_per_row(*ask.spec));
+               std::span<const PluginId> but) {
+    if (ask.looks) *ask.looks += (end - begin) * looks_per_row(*ask.spec);
     Strikes strikes(ledger, begin, end);
     for (const auto& plugin : profile.filters) {
-        if (plugin->plugin() != but) plugin->strike(ask, ledger, strikes);
+        if (std::find(but.begin(), but.end(), plugin->plugin()) == but.end()) plugin->strike(ask, ledger, strikes);
     }
     return strikes;
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <optional>
+#include <array>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,9 +37,12 @@ uint64_t looks_expected(const model::PodSpec& spec, const View& ledger);
 
 inline constexpr PluginId kFit = PluginId::NodeResourcesFit;
 
-// Runs the filters alone over [begin, end); all but one, if one is named.
+// Those that ask whether a node has enough, or the right ones, left.
+inline constexpr std::array kOfRoom{kFit, PluginId::NodeNUMAResource};
+
+// Runs the filters alone over [begin, end); all but these.
 Strikes filter(const Ask& ask, const View& ledger, const Profile& profile, Row begin, Row end,
-               std::optional<PluginId> but = {});
+               std::span<const PluginId> but = {});
 
 // "0/5 nodes are available: 2 Insufficient cpu, 3 node(s) had untolerated taint(s)."
 std::string diagnosis(const Strikes& strikes, const View& ledger);

@@ -286,12 +286,17 @@ void add_links(const ledger::Charges& charges, const View& ledger, model::Labels
 
 }  // namespace
 
-model::Labels annotations_for(const ledger::Charges& charges, const model::Pod& pod, const View& ledger) {
+model::Labels annotations_for(const ledger::Charges& charges, const ledger::WhichPtr& which, const model::Pod& pod,
+                              const View& ledger) {
     model::Labels out;
     if (!charges.empty()) add_links(charges, ledger, out);
+    if (which) model::write_which(*which, out);
     if (pod.meta.annotations.empty()) return out;
     // What stands there already means nothing, and must not begin to with the binding, which can only overwrite.
     for (const auto key : {model::kReservationAllocated, model::kReservationDraws}) {
+        if (pod.meta.annotations.has(key) && !out.has(key)) out.set(key, "");
+    }
+    for (const auto key : model::kWhichAnnotations) {
         if (pod.meta.annotations.has(key) && !out.has(key)) out.set(key, "");
     }
     return out;

@@ -36,7 +36,8 @@ int64_t reservation_score(const Ask& ask, const View& ledger, Row row);
 // E.g. 4 cpu 8Gi, A holds 4 cpu, B holds 8Gi: {A: 4 cpu}, {B: 8Gi}; with 6 cpu asked: {A: 6 cpu}, {B: 8Gi}.
 ledger::Charges charges_to(std::span<const ReservationIndex> from, const model::PodSpec& spec, const View& ledger);
 
-// What the Binding writes into the pod along with its node.
-model::Labels annotations_for(const ledger::Charges& charges, const model::Pod& pod, const View& ledger);
+// What the Binding writes into the pod along with its node: who pays, and which ones it gets.
+model::Labels annotations_for(const ledger::Charges& charges, const ledger::WhichPtr& which, const model::Pod& pod,
+                              const View& ledger);
 
 }  // namespace berth::sched

@@ -74,6 +74,30 @@ TEST_F(MustDrawTest, AnotherOwnerTakesNothingFromIt) {
     both_land(6500);
 }
 
+// A new scheduler finds the nomination and no promise. The other owner comes first, and leaves p what it must draw.
+TEST_F(PreemptorsTest, AfterARestartAnotherOwnerTakesNothingFromIt) {
+    node("n1", 8000);
+    model::Reservation shared = reservation("shared", 3000, {"a", "p", "urgent"});
+    shared.allocate_once = false;
+    reserved_on("n1", shared);
+    draws("shared", "a", 3000, 1);
+    terminating("a");
+    model::Pod& p = make("p", 2500, 10);
+    p.meta.annotations.set(model::kReservationAffinity, "{}");
+    p.nominated_node = "n1";
+    put(p);
+    pending("urgent", 4000, 1000);
+    settle();
+    gone("a");
+    for (int i = 0; i < 2; ++i) {
+        later(seconds(20));
+        settle();
+    }
+    EXPECT_TRUE(said("bind urgent to n1"));
+    EXPECT_TRUE(said("bind p to n1"));
+    EXPECT_EQ(used("n1"), 6500);
+}
+
 // While c is there it is to draw nothing: it takes all of the node's own.
 TEST_F(MustDrawTest, NorDoesOneThatOthersWentFor) {
     draws("shared", "c", 500, 2000);
@@ -204,40 +228,6 @@ TEST_F(BesideTest, ItWaitsUntilWhatIsUsedUpLetsGo) {
     later_settle();
     EXPECT_FALSE(said("bind p to n1"));
     draws("ported", "q", 1000, 1000);
-    model::Reservation used = preemption_holds_.at("ported");
-    used.phase = model::ReservationPhase::Succeeded;
-    reserved(used);
-    later_settle();
-    EXPECT_TRUE(said("bind p to n1"));
-    EXPECT_FALSE(placed("hungry"));
-}
-
-// q was promised what holds it, and has its turn after p.
-TEST_F(BesideTest, ItWaitsForOneThatWillUseUpWhatHoldsItsPort) {
-    node("n1", 8000);
-    reusable("wide", 5000, {"a", "p"}, model::AllocatePolicy::Aligned);
-    model::Reservation ported = reservation("ported", 2000, {"p", "q"});
-    ported.policy = model::AllocatePolicy::Restricted;
-    add_port(ported);
-    reserved_on("n1", ported);
-    draws("wide", "a", 5000, 1);
-    model::Pod& v = make("v", 1000, 1);
-    v.meta.labels.set("app", "x");
-    spec_of(v).labels.set("app", "x");
-    v.node = "n1";
-    put(v);
-    pending_with_port("p", 5000, 10);
-    model::Pod& q = make("q", 1000, 5);
-    spec_of(q).anti_affinity.push_back(
-        {Selector::parse("app=x").value(), {"default"}, std::nullopt, "kubernetes.io/hostname"});
-    put(q);
-    settle();
-    ASSERT_TRUE(said("delete a for p") && said("delete v for q"));
-    leave({"a", "v"});
-    hungry(1000, [&](auto& made) { add_port(made); });
-    later_settle();
-    ASSERT_TRUE(said("bind q to n1"));
-    draws("ported", "q", 1000, 5);
     model::Reservation used = preemption_holds_.at("ported");
     used.phase = model::ReservationPhase::Succeeded;
     reserved(used);

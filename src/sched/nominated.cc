@@ -4,6 +4,7 @@
 
 #include "model/preemption_hold.h"
 #include "sched/credit.h"
+#include "sched/which.h"
 
 namespace berth::sched {
 namespace {
@@ -34,7 +35,10 @@ Ask promised_on(const model::Pod& pod, const View& ledger, Row row, const Promis
 // The ask on the row as it is now; what it is bound to stays.
 Ask again(const Ask& ask, const View& ledger, Row row) {
     const Credit* credit = ask.credit(row);
-    return credit ? promised_on(*ask.pod, ledger, row, credit->promised) : ask;
+    if (!credit) return ask;
+    Ask now = promised_on(*ask.pod, ledger, row, credit->promised);
+    now.looks = ask.looks;
+    return now;
 }
 
 // One that is used up holds what its owner left, a port for instance, until its end is stored.
@@ -132,7 +136,9 @@ bool Nominated::promised(const Ask& ask, const View& ledger, Row row) const {
 
 Ask Nominated::as_promised(const Ask& ask, const View& ledger, Row row) const {
     if (!promised(ask, ledger, row)) return ask;
-    return promised_on(*ask.pod, ledger, row, waits_.find(ask.pod->meta.uid)->second.promised);
+    Ask bound = promised_on(*ask.pod, ledger, row, waits_.find(ask.pod->meta.uid)->second.promised);
+    bound.looks = ask.looks;
+    return bound;
 }
 
 std::vector<std::string> Nominated::nodes() const {
@@ -148,7 +154,9 @@ Overlay::Overlay(Ledger& ledger, Row row, const Yielding& those) : ledger_(ledge
     for (const bool settled : {true, false}) {
         for (const auto& [pod, promised] : those.pods) {
             if ((promised != nullptr) != settled || ledger_.find_pod(pod->meta.uid) != ledger::kNone) continue;
-            ledger_.assume(*pod, row, charges_on(promised_on(*pod, ledger_, row, promised), ledger_, row));
+            const Ask there = promised_on(*pod, ledger_, row, promised);
+            const auto charges = charges_on(there, ledger_, row);
+            ledger_.assume(*pod, row, charges, which_on(there, ledger_, row, charges));
             placed_.push_back(pod->meta.uid);
         }
     }

@@ -17,7 +17,7 @@ namespace berth::sched {
 
 // The plugins whose answer for a row depends on that row's sums and reservations alone, and that sched/fast computes by
 // itself.
-enum class RowTerm : uint8_t { None, Fit, Ports, Credit, LeastAllocated, BalancedAllocation };
+enum class RowTerm : uint8_t { None, Fit, Ports, Credit, LeastAllocated, BalancedAllocation, Cores };
 
 // Domains of one label key that are closed to an ask.
 struct ClosedDomains {

@@ -16,6 +16,7 @@ enum class PluginId : uint8_t {
     NodeAffinity,
     NodePorts,
     NodeResourcesFit,
+    NodeNUMAResource,
     VolumeRestrictions,
     NodeVolumeLimits,
     VolumeBinding,
@@ -27,6 +28,7 @@ enum class PluginId : uint8_t {
     ImageLocality,
     DefaultBinder,
     Extenders,
+    ShareFit,
 };
 
 // As people and configurations spell it.

@@ -217,6 +217,15 @@ void Queue::activate(const std::function<bool(std::string_view key)>& told) {
     }
 }
 
+void Queue::activate_one(std::string_view key) {
+    const auto found = items_.find(key);
+    if (found == items_.end()) return;
+    Item& item = found->second;
+    if (item.where != Where::Backoff && item.where != Where::Unschedulable) return;
+    leave(item);
+    activate(item);
+}
+
 std::optional<base::Instant> Queue::next_wake() const {
     if (!active(Lane::Plain).empty() || !active(Lane::Dear).empty()) return base::Instant{INT64_MIN};
     std::optional<base::Instant> next;

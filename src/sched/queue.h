@@ -74,6 +74,7 @@ public:
     void notify(Change change, base::Instant now);
     // What they waited for is there: those that are told need not sit out their backoff.
     void activate(const std::function<bool(std::string_view key)>& told);
+    void activate_one(std::string_view key);
 
     // When pop() will have something that it does not have now.
     std::optional<base::Instant> next_wake() const;

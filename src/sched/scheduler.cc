@@ -6,6 +6,7 @@
 #include "model/node_reservation.h"
 #include "sched/decide.h"
 #include "sched/fast/decider.h"
+#include "sched/shares.h"
 
 namespace berth::sched {
 namespace {
@@ -28,7 +29,11 @@ Scheduler::Scheduler(Profiles profiles, SchedulerOptions options)
     : profiles_(std::move(profiles)),
       options_(std::move(options)),
       queue_({options_.first_backoff, options_.longest_backoff}) {
-    for (const auto& [name, profile] : profiles_) deciders_.emplace(name, std::make_unique<fast::Decider>(profile));
+    for (const auto& [name, profile] : profiles_)
+        deciders_.emplace(name, std::make_unique<fast::Decider>(profile, &looks_));
+    if (!options_.shares) return;
+    ledger_.count_spaces();
+    shares_ = std::make_unique<Shares>(*options_.shares);
 }
 
 Scheduler::~Scheduler() = default;
@@ -67,7 +72,7 @@ void Scheduler::put(model::Pod pod, base::Instant now) {
     }
     if (!pod.node.empty()) return put_bound(std::move(pod), now);
     if (pod.meta.deleted) return remove_pod(uid, now);
-    if (!profiles_.contains(pod.spec->scheduler_name)) return;
+    if (!profiles_.contains(pod.spec->scheduler_name)) return await(pod);
     const auto [found, fresh] = attempts_.try_emplace(uid, sources_);
     Attempt& attempt = found->second;
     const bool changed = fresh || *attempt.pod.spec != *pod.spec || attempt.pod.gates != pod.gates ||
@@ -77,6 +82,8 @@ void Scheduler::put(model::Pod pod, base::Instant now) {
     const bool assumed = ledger_.find_pod(uid) != ledger::kNone;
     if (!assumed) follow_nomination(attempt, nominated_before, now);
     if (!changed || assumed) return;
+    await(attempt.pod);
+    attempt.roomless_since.reset();
     const model::PodSpec& spec = *attempt.pod.spec;
     const uint64_t expected = options_.counts_costs ? looks_expected(spec, ledger_) : 0;
     queue_.add({uid, spec.priority, attempt.pod.meta.created, expected}, !attempt.pod.gates.empty(), now);
@@ -104,6 +111,7 @@ void Scheduler::put_bound(model::Pod pod, base::Instant now) {
         changed = ledger_.node_of(known) != pod.node || pod.spec != spec;
     }
     ledger_.put(pod);
+    forget_waiting(uid);
     queue_.notify(Change::PodBound, now);
     tell_freed(now);
     if (!changed) return;
@@ -116,10 +124,11 @@ void Scheduler::follow_nomination(Attempt& attempt, const std::string& before, b
     const model::Pod& pod = attempt.pod;
     if (pod.nominated_node == before) return;
     if (pod.nominated_node.empty()) return end_nomination(attempt, now);
-    if (!room_stands(pod.meta.uid)) attempt.nominate(pod.nominated_node);
+    if (!room_stands(pod.meta.uid) && !attempt.nominate(pod.nominated_node)) unpromised_.insert(pod.meta.uid);
 }
 
 void Scheduler::end_nomination(Attempt& attempt, base::Instant now) {
+    if (shares_) shares_->end_promise(attempt.pod.meta.uid);
     if (attempt.end_nomination()) queue_.notify(Change::PodRemoved, now);
 }
 
@@ -134,6 +143,7 @@ void Scheduler::remove_pod(std::string_view uid, base::Instant now) {
     preemption_holds_.pod_moved(uid);
     if (const auto attempt = attempts_.find(uid); attempt != attempts_.end()) attempts_.erase(attempt);
     sources_.take_back(uid);  // it was bound
+    forget_waiting(uid);
     tell_freed(now);
 }
 
@@ -235,22 +245,24 @@ const model::Pod* Scheduler::pending_pod(std::string_view uid) const {
 std::vector<Plan> Scheduler::step(base::Instant now, base::Time wall, size_t most) {
     std::vector<Plan> plans;
     pass_time(now, wall);
+    promise_again();
     judge_rooms(now, plans);
     settle_volumes(now, plans);
     settle_claims(now, plans);
     hurry_owners();
+    settle_shares(wall);
     std::erase_if(reads_, [&](const auto& read) {
         if (read.first > now) return false;
         plans.emplace_back(read.second);
         return true;
     });
-    const uint64_t begun = ledger_.looks();
-    for (size_t i = 0; i < most && ledger_.looks() - begun < kMostLooks; ++i) {
+    const uint64_t begun = looks_;
+    for (size_t i = 0; i < most && looks_ - begun < kMostLooks; ++i) {
         const auto key = queue_.pop(now);
         if (!key) break;
-        const uint64_t before = ledger_.looks();
+        const uint64_t before = looks_;
         decide_one(*key, now, wall, plans);
-        if (options_.counts_costs) queue_.worked(*key, ledger_.looks() - before, now);
+        if (options_.counts_costs) queue_.worked(*key, looks_ - before, now);
     }
     open_waiting(wall, plans);
     release_claims(plans);  // last: whoever claimed before a crash may just have been given the same again
@@ -272,6 +284,7 @@ std::optional<base::Instant> Scheduler::next_wake() const {
     sooner(next_volume_wake());
     for (const auto& [at, read] : reads_) sooner(at);
     if (!sources_.claims.empty() || (settle_claims_ && !claiming_.empty())) sooner(base::Instant{INT64_MIN});
+    if (shares_ && shares_->anybody_waits() && shares_->behind(ledger_)) sooner(base::Instant{INT64_MIN});
     if (next) sooner(ledger_.next_end());  // who waits may wait for that
     return next;
 }

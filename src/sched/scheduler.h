@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "sched/cycle.h"
 #include "sched/preemption_holds.h"
 #include "sched/queue.h"
+#include "share/scene.h"
 
 namespace berth::ledger {
 class Object;
@@ -26,6 +28,10 @@ namespace berth::sched {
 namespace fast {
 class Decider;
 }
+
+class Shares;
+
+struct Preemption;
 
 struct SchedulerCounts {
     std::map<std::string, uint64_t, std::less<>> unschedulable;  // decisions that found no node, by profile
@@ -43,6 +49,8 @@ struct SchedulerOptions {
     std::vector<Extender> extenders = {};
     // Those whose attempts cost much let others go first (queue.h). Not where time stands still.
     bool counts_costs = true;
+    // A pod starts only where its namespace deserves that; absent: as if there were no shares.
+    std::optional<share::Settings> shares = {};
     // Told of each decision before it is held: whoever asks gets a place, or none and why. Not of the rooms that we
     // made.
     std::function<void(const Ask& ask, const Strikes* refused)> witness = {};
@@ -69,6 +77,9 @@ public:
     void put(const ledger::Kind& kind, const ledger::Object& object, base::Instant now);
     void remove(const ledger::Kind& kind, const model::Meta& gone, base::Instant now);
 
+    // A reservation that may not be placed yet, since its class is not there: its end is seen all the same.
+    void put_unclassed(std::shared_ptr<const model::Reservation> reservation) { ledger_.put(std::move(reservation)); }
+
     // --- decisions
     // Decides for at most `most` of those whose turn it is, or for fewer when those cost much. Each decision is held in
     // the ledger, so the next one sees it.
@@ -84,14 +95,20 @@ public:
     // What an extender said: the body of its reply, or why there is none.
     std::vector<Plan> answered(const AskExtender& question, const Result<std::string>& body, base::Instant now);
 
+    // --- questions, by any profile; nothing is held. Where the pod would go if it were its turn: to the node that it
+    // is nominated for, if that is open, else to the best.
+    Decision would_decide(const model::Pod& pod, const Profile& profile);
+    Decision would_decide(const model::Reservation& reservation, const Profile& profile);
+    Preemption would_preempt(const Ask& ask, const Profile& profile, const Strikes& strikes, CostMemory& costs);
+
     const ledger::View& ledger() const { return ledger_; }
-    // For the kinds that only the ledger cares about (volumes, namespaces, budgets...).
-    ledger::Ledger& ledger() { return ledger_; }
     void notify(Change change, base::Instant now);
     const Queue& queue() const { return queue_; }
     const SchedulerCounts& counts() const { return counts_; }
     const model::Pod* pending_pod(std::string_view uid) const;
     const Nominated& nominated() const { return nominated_; }
+    // nullptr: nobody asked for shares.
+    const Shares* shares() const { return shares_.get(); }
 
 private:
     struct PendingReservation {
@@ -115,6 +132,15 @@ private:
     void pass_time(base::Instant now, base::Time wall);
     bool draws_from_ended(std::string_view pod) const;
     void queue_again(const model::Pod& pod, base::Instant now);
+    // Shares: see scheduler_shares.cc
+    void await(const model::Pod& pod);
+    void forget_waiting(std::string_view uid);
+    std::optional<bool> begin_passing(const model::Pod& pod);
+    void end_passing(std::string_view uid, std::optional<bool> before);
+    bool may_stand_anywhere(const Ask& ask, const Profile& profile);
+    void settle_shares(base::Time wall);
+    const Shares* shares_for(const Attempt& attempt);
+    void refuse_share(Attempt& attempt, const Strikes& strikes, base::Instant now);
     // Decisions: see scheduler_decide.cc
     void decide_one(const std::string& key, base::Instant now, base::Time wall, std::vector<Plan>& plans);
     void decide_for(Attempt& attempt, base::Instant now, std::vector<Plan>& plans);
@@ -122,8 +148,9 @@ private:
     const std::string& profile_of(const model::Reservation& object) const;
     Decision decide(const model::Reservation& object);
     Row choose_fast(const model::Pod& pod, const Profile& profile);
-    void bind(Attempt& attempt, const Ask& ask, Row row, const ledger::Charges& charges,
-              const model::Labels& annotations, base::Instant now, std::vector<Plan>& plans);
+    bool lost_parts(const Ask& ask, const Decision& decision, const Profile& profile) const;
+    // Where, and with what, is the decision's.
+    void bind(Attempt& attempt, const Ask& ask, const Decision& decision, base::Instant now, std::vector<Plan>& plans);
     void fail(Attempt& attempt, std::string message, base::Instant now, std::vector<Plan>& plans);
     static void tell(Attempt& attempt, std::string message, std::string reason, std::optional<std::string> nominated,
                      std::vector<Plan>& plans);
@@ -134,6 +161,7 @@ private:
                                 std::vector<EvictPod> evictions, base::Instant now);
     void lift(const std::vector<EvictPod>& evictions, Row row, Lifted& gone) const;
     std::shared_ptr<const ledger::Charges> promise(const Ask& ask, Row row, const std::vector<EvictPod>& evictions);
+    void promise_again();
     std::vector<EvictPod> evictions_for(const Ask& ask, const Victims& victims) const;
     std::vector<Plan> evict(Attempt& by, std::vector<EvictPod> evictions);
     // PreemptionHolds: see scheduler_rooms.cc
@@ -145,6 +173,7 @@ private:
     bool room_on_the_way(ReservationIndex index, int32_t priority) const;
     void judge_rooms(base::Instant now, std::vector<Plan>& plans);
     void open_waiting(base::Time wall, std::vector<Plan>& plans);
+    bool name_parts(ReservationIndex index, model::ReservationStatus& status);
     void see_room(const model::Reservation& reservation, base::Instant now);
     void give_up_room(const model::Reservation& reservation, std::vector<Plan>& plans);
     std::vector<Plan> asked(const HoldRoom& hold, Outcome outcome, base::Instant now);
@@ -188,13 +217,17 @@ private:
     SchedulerOptions options_;
     std::map<std::string, std::unique_ptr<fast::Decider>, std::less<>> deciders_;  // by the profile's name
     ledger::Ledger ledger_;
+    std::unique_ptr<Shares> shares_;  // nullptr: nobody asked for them
+    base::Time shares_wall_;
     Queue queue_;
     Nominated nominated_;  // pending pods of ours, none of them assumed
     Evictions evictions_;
     PreemptionHolds preemption_holds_;
+    std::set<std::string> unpromised_;  // uids of pods that others nominated, or a scheduler before this one
     Sources sources_{ledger_, nominated_, evictions_};
     base::StringMap<Attempt> attempts_;  // by the pod's uid; pending and ours, also while a bind is under way
     base::StringMap<PendingReservation> reservations_;
+    uint64_t looks_ = 0;    // what all asks have cost so far
     uint64_t serials_ = 0;  // of tries and questions: an answer to an earlier one is known by it
     // Uids of pods that began to wait so; those that have gone on since are passed over.
     std::set<std::string> volumes_first_;

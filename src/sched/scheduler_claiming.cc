@@ -34,8 +34,8 @@ void Scheduler::bind_or_claim(Attempt& attempt, BindPod bind, std::vector<Plan>&
 // Whether the pod is still charged what the bind says, and what it draws from has not ended.
 bool Scheduler::still_holds(const Attempt& attempt, const BindPod& bind) const {
     if (!attempt.placed() || draws_from_ended(bind.uid)) return false;
-    const auto charges = ledger_.pod(ledger_.find_pod(bind.uid)).charges();
-    return annotations_for(charges, attempt.pod, ledger_) == model::Labels(bind.annotations);
+    const auto& held = ledger_.pod(ledger_.find_pod(bind.uid));
+    return annotations_for(held.charges(), held.which, attempt.pod, ledger_) == model::Labels(bind.annotations);
 }
 
 // A bind that had to wait: meanwhile the pod may have lost what it was to draw from.

@@ -1,6 +1,10 @@
 // The half of the scheduler that decides.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
 #include "model/reservation_status.h"
 #include "sched/credit.h"
 #include "sched/draw.h"
@@ -8,6 +12,8 @@
 #include "sched/plugins/registry.h"
 #include "sched/preempt.h"
 #include "sched/scheduler.h"
+#include "sched/shares.h"
+#include "sched/which.h"
 
 namespace berth::sched {
 namespace {
@@ -21,10 +27,19 @@ ChangeSet cures_of(const Strikes& strikes) {
 
 // For a row that was found by the fast way: nobody asks why not elsewhere.
 Decision decision_for(Row row) {
-    return {{{}, {}, {}, row, Strikes(std::vector<uint8_t>())}, {}, {}, false, {}};
+    return {{{}, {}, {}, row, Strikes(std::vector<uint8_t>())}, {}, {}, {}, false, {}};
 }
 
 }  // namespace
+
+// Beside what was promised to others another reservation may pay, with fewer cores left. Without its cores it is not
+// bound, unless its profile does not give any.
+bool Scheduler::lost_parts(const Ask& ask, const Decision& decision, const Profile& profile) const {
+    if (decision.which || !wants_parts(ask, ledger_, decision.verdict.chosen)) return false;
+    const bool gives = std::any_of(profile.filters.begin(), profile.filters.end(),
+                                   [](const auto& filter) { return filter->plugin() == PluginId::NodeNUMAResource; });
+    return gives && !finds_parts(ask, ledger_, decision.verdict.chosen, decision.charges);
+}
 
 void Scheduler::decide_one(const std::string& key, base::Instant now, base::Time wall, std::vector<Plan>& plans) {
     if (const auto pod = attempts_.find(key); pod != attempts_.end()) return decide_for(pod->second, now, plans);
@@ -34,17 +49,23 @@ void Scheduler::decide_one(const std::string& key, base::Instant now, base::Time
     queue_.remove(key);
 }
 
-void Scheduler::bind(Attempt& attempt, const Ask& ask, Row row, const ledger::Charges& charges,
-                     const model::Labels& annotations, base::Instant now, std::vector<Plan>& plans) {
+void Scheduler::bind(Attempt& attempt, const Ask& ask, const Decision& decision, base::Instant now,
+                     std::vector<Plan>& plans) {
     const model::Pod& pod = attempt.pod;
+    const Row row = decision.verdict.chosen;
+    if (lost_parts(ask, decision, profiles_.find(pod.spec->scheduler_name)->second)) {
+        return fail(attempt, fmt::format("the cores that it needs of {} are promised to others", ledger_.name(row)),
+                    now, plans);
+    }
     BindPod bind{pod.meta.uid,
                  pod.meta.ns,
                  pod.meta.name,
                  std::string(ledger_.name(row)),
-                 {annotations.begin(), annotations.end()}};
-    bind.extender = binder_for(*pod.spec, !charges.empty());
+                 {decision.annotations.begin(), decision.annotations.end()}};
+    bind.extender = binder_for(*pod.spec, !decision.charges.empty() || decision.which);
     const bool waits = bind_volumes_first(attempt, ask, row, bind, now, plans);
-    attempt.place(row, charges);
+    attempt.place(row, decision.charges, decision.which);
+    if (shares_) shares_->end_promise(pod.meta.uid);
     if (!waits) bind_or_claim(attempt, std::move(bind), plans);
     tell_freed(now);
 }
@@ -53,7 +74,8 @@ void Scheduler::bind(Attempt& attempt, const Ask& ask, Row row, const ledger::Ch
 Row Scheduler::choose_fast(const model::Pod& pod, const Profile& profile) {
     if (!pod.nominated_node.empty() || pod.uses_resource_claims || !pod.spec->preferred_fault.empty())
         return ledger::kNoRow;
-    if (!nominated_.empty() && yields(ask_for(pod, ledger_), ledger_, profile, nominated_)) return ledger::kNoRow;
+    if (!nominated_.empty() && yields(ask_for(pod, ledger_, &looks_), ledger_, profile, nominated_))
+        return ledger::kNoRow;
     return deciders_.find(pod.spec->scheduler_name)->second->choose(pod, ledger_);
 }
 
@@ -65,16 +87,21 @@ void Scheduler::decide_for(Attempt& attempt, base::Instant now, std::vector<Plan
     const model::Pod& pod = attempt.pod;
     const Profile& profile = profiles_.find(pod.spec->scheduler_name)->second;
     const bool consulted = consults(*pod.spec);
-    if (!consulted) {
+    const Shares* shares = shares_for(attempt);
+    const bool may_start = !shares || shares->refusal(ledger_, *pod.spec, pod.meta.uid).empty();
+    if (!consulted && may_start) {
         if (const Row row = choose_fast(pod, profile); row != ledger::kNoRow) {
             const Ask there = ask_on(pod, ledger_, row);
             if (options_.witness) options_.witness(there, nullptr);
-            const auto charges = deciders_.find(pod.spec->scheduler_name)->second->charges(pod, ledger_, row);
-            const auto annotations = annotations_for(charges, pod, ledger_);
-            return bind(attempt, there, row, charges, annotations, now, plans);
+            Decision decision = decision_for(row);
+            decision.charges = deciders_.find(pod.spec->scheduler_name)->second->charges(pod, ledger_, row);
+            decision.which = which_on(there, ledger_, row, decision.charges);
+            decision.annotations = annotations_for(decision.charges, decision.which, pod, ledger_);
+            return bind(attempt, there, decision, now, plans);
         }
     }
-    const Ask ask = ask_for(pod, ledger_);
+    Ask ask = ask_for(pod, ledger_, &looks_);
+    if (may_start || may_stand_anywhere(ask, profile)) ask.shares = shares;  // else it is told that it fits nowhere
     if (consulted && ask.fault.empty()) return consult(attempt, ask, profile, now, plans);
     Decision decision = decide_pod(ask, ledger_, profile, nominated_);
     const bool placed = decision.verdict.chosen != ledger::kNoRow;
@@ -83,7 +110,7 @@ void Scheduler::decide_for(Attempt& attempt, base::Instant now, std::vector<Plan
     }
     if (!decision.verdict.fault.empty()) return fail(attempt, std::move(decision.verdict.fault), now, plans);
     if (placed) {
-        return bind(attempt, ask, decision.verdict.chosen, decision.charges, decision.annotations, now, plans);
+        return bind(attempt, ask, decision, now, plans);
     }
     refuse(attempt, ask, decision.verdict.strikes, now, plans);
 }
@@ -112,6 +139,7 @@ void Scheduler::refuse(Attempt& attempt, const Ask& ask, const Strikes& strikes,
     const model::Pod& pod = attempt.pod;
     ++counts_.unschedulable[pod.spec->scheduler_name];
     queue_.unschedulable(pod.meta.uid, cures_of(strikes), now);
+    refuse_share(attempt, strikes, now);
     RefusePod refusal{pod.meta.uid, pod.meta.ns, pod.meta.name, ask.fault};
     std::vector<Plan> further;
     if (ask.fault.empty()) {
@@ -133,7 +161,7 @@ std::vector<Plan> Scheduler::make_room(Attempt& attempt, const Ask& ask, const S
         return plans;
     ++counts_.preemptions;
     const Preemption found = preempt(ask, ledger_, profile, strikes, nominated_, costs_);
-    if (!found.message.empty()) refusal.message += " " + found.message;
+    if (!found.message.empty() && !refused_by_share(strikes)) refusal.message += " " + found.message;
     if (found.ends_nomination && (nominated_.contains(pod.meta.uid) || !pod.nominated_node.empty())) {
         end_nomination(attempt, now);
         refusal.nominated = "";
@@ -163,6 +191,7 @@ std::vector<Plan> Scheduler::take_room(Attempt& attempt, const Ask& ask, const s
     }
     std::vector<std::string> victims;
     for (const auto& victim : evictions) victims.push_back(victim.uid);
+    if (shares_) shares_->promise(ledger_, pod, victims);
     auto kept = attempt.nominate(node, std::move(victims), promise(ask, row, evictions));
     if (may_hold_room(ask, row)) {
         attempt.demand(HoldAsked{std::move(evictions), now});
@@ -188,6 +217,37 @@ std::shared_ptr<const ledger::Charges> Scheduler::promise(const Ask& ask, Row ro
     lift(evictions, row, gone);
     return std::make_shared<const ledger::Charges>(
         charges_beside(ask_on(*ask.pod, ledger_, row), ledger_, nominated_, row));
+}
+
+// What a scheduler before this one promised is not stored. It is promised anew before anything is decided: to the most
+// important first, beside those who were promised something, with those gone who are leaving.
+void Scheduler::promise_again() {
+    std::vector<Attempt*> again;
+    for (const auto& uid : std::exchange(unpromised_, {})) {
+        if (!nominated_.contains(uid)) continue;
+        Attempt& attempt = attempts_.find(uid)->second;
+        attempt.end_nomination();
+        again.push_back(&attempt);
+    }
+    std::sort(again.begin(), again.end(), [](const Attempt* a, const Attempt* b) {
+        return std::tuple(-int64_t{a->pod.spec->priority}, a->pod.meta.created, std::string_view(a->pod.meta.uid)) <
+               std::tuple(-int64_t{b->pod.spec->priority}, b->pod.meta.created, std::string_view(b->pod.meta.uid));
+    });
+    for (Attempt* attempt : again) {
+        const model::Pod& pod = attempt->pod;
+        const Row row = ledger_.row_of(pod.nominated_node);
+        std::shared_ptr<const ledger::Charges> promised;
+        if (row != ledger::kNoRow) {
+            const Ask ask = ask_for(pod, ledger_);
+            Victims leaving{row, {}, 0};
+            for (const PodIndex index : ledger_.at(row).pods) {
+                const auto& held = ledger_.pod(index);
+                if (held.terminating && held.priority < pod.spec->priority) leaving.pods.push_back(index);
+            }
+            promised = promise(ask, row, evictions_for(ask, leaving));
+        }
+        attempt->nominate(pod.nominated_node, {}, std::move(promised));
+    }
 }
 
 std::vector<EvictPod> Scheduler::evictions_for(const Ask& ask, const Victims& victims) const {
@@ -221,8 +281,12 @@ const std::string& Scheduler::profile_of(const model::Reservation& object) const
 Decision Scheduler::decide(const model::Reservation& object) {
     const std::string& profile = profile_of(object);
     const Row found = nominated_.empty() ? deciders_.find(profile)->second->choose(object, ledger_) : ledger::kNoRow;
-    if (found != ledger::kNoRow) return decision_for(found);
-    return decide_reservation(object, ledger_, profiles_.find(profile)->second, nominated_);
+    if (found != ledger::kNoRow) {
+        Decision decision = decision_for(found);
+        decision.which = which_on(ask_for(object), ledger_, found, {});
+        return decision;
+    }
+    return decide_reservation(object, ledger_, profiles_.find(profile)->second, nominated_, &looks_);
 }
 
 void Scheduler::decide_for(PendingReservation& pending, base::Instant now, base::Time wall, std::vector<Plan>& plans) {
@@ -248,12 +312,40 @@ void Scheduler::decide_for(PendingReservation& pending, base::Instant now, base:
         held_for->end_nomination();                         // its place is taken by the room
         if (!decision.waiting) held_for->take_evictions();  // nobody has to go
     }
-    ledger_.assume_reservation(ledger_.find_reservation(object.meta.uid), row, decision.waiting);
+    ledger_.assume_reservation(ledger_.find_reservation(object.meta.uid), row, decision.waiting, decision.which);
     const std::string node(ledger_.name(row));
     auto status = decision.waiting ? model::placed_waiting(object, node, object.spec->requests, decision.missing, wall)
                                    : model::placed(object, node, object.spec->requests, wall);
+    status.which = decision.which ? *decision.which : model::Which();
     plans.emplace_back(WriteReservation{object.meta.uid, object.meta.name, object.meta.revision, std::move(status),
                                         true, fmt::format("Successfully reserved on {}", node)});
+}
+
+// ---- questions
+
+Decision Scheduler::would_decide(const model::Pod& pod, const Profile& profile) {
+    const auto before = begin_passing(pod);
+    Ask ask = ask_for(pod, ledger_);
+    if (ledger_.find_pod(pod.meta.uid) == ledger::kNone) ask.shares = shares_.get();
+    const auto rows = static_cast<Row>(ledger_.rows());
+    auto verdict = weigh(ask, ledger_, profile, filter(ask, ledger_, profile, nominated_, 0, rows));
+    end_passing(pod.meta.uid, before);
+    const Row waited_for = ledger_.row_of(pod.nominated_node);
+    if (waited_for != ledger::kNoRow && verdict.strikes.open(waited_for)) {
+        verdict.chosen = waited_for;
+        verdict.fault.clear();  // a nominated node is not weighed against others
+    }
+    return decided(ask, ledger_, nominated_, std::move(verdict));
+}
+
+Decision Scheduler::would_decide(const model::Reservation& reservation, const Profile& profile) {
+    return decide_reservation(reservation, ledger_, profile, nominated_);
+}
+
+Preemption Scheduler::would_preempt(const Ask& ask, const Profile& profile, const Strikes& strikes, CostMemory& costs) {
+    Ask here = ask;
+    here.shares = shares_.get();
+    return preempt(here, ledger_, profile, strikes, nominated_, costs);
 }
 
 }  // namespace berth::sched

@@ -103,7 +103,8 @@ void Scheduler::fail(Attempt& attempt, const AskExtender& question, const Error&
 // The filters run again over the table as it is by now; rows that no extender passed are closed.
 void Scheduler::conclude(Attempt& attempt, base::Instant now, std::vector<Plan>& plans) {
     const Consultation closed = attempt.leave<Consultation>();
-    const Ask ask = ask_for(attempt.pod, ledger_);
+    Ask ask = ask_for(attempt.pod, ledger_, &looks_);
+    ask.shares = shares_for(attempt);
     const Profile& profile = profiles_.find(ask.spec->scheduler_name)->second;
     Strikes strikes = filter(ask, ledger_, profile, nominated_, 0, static_cast<Row>(ledger_.rows()));
     std::vector<int64_t> points(ledger_.rows());
@@ -124,7 +125,7 @@ void Scheduler::conclude(Attempt& attempt, base::Instant now, std::vector<Plan>&
     Decision decision = decided(ask, ledger_, nominated_, weigh(ask, ledger_, profile, std::move(strikes), points));
     if (!decision.verdict.fault.empty()) return fail(attempt, std::move(decision.verdict.fault), now, plans);
     if (decision.verdict.chosen == ledger::kNoRow) return refuse(attempt, ask, decision.verdict.strikes, now, plans);
-    bind(attempt, ask, decision.verdict.chosen, decision.charges, decision.annotations, now, plans);
+    bind(attempt, ask, decision, now, plans);
 }
 
 // The one that binds the pod in the scheduler's place. What a reservation pays for only the scheduler can bind, since
@@ -178,7 +179,7 @@ std::vector<Plan> Scheduler::preemption_answered(const AskExtender& question, co
             return std::find(node->second.begin(), node->second.end(), victim.uid) == node->second.end();
         });
     }
-    const Ask ask = ask_for(attempt->pod, ledger_);
+    const Ask ask = ask_for(attempt->pod, ledger_, &looks_);
     if (ask_about_victims(*attempt, asked, plans) || ledger_.row_of(asked.node) == ledger::kNoRow) return plans;
     tell(*attempt, attempt->told, "Unschedulable", asked.node, plans);
     for (auto& plan : take_room(*attempt, ask, asked.node, std::move(asked.evictions), now)) {

@@ -1,6 +1,7 @@
 // Any object that decisions read, to the part of the scheduler that cares for it.
 #include "ledger/intake.h"
 #include "sched/scheduler.h"
+#include "sched/shares.h"
 
 namespace berth::sched {
 
@@ -9,6 +10,8 @@ void Scheduler::put(const ledger::Kind& kind, const ledger::Object& object, base
     if (auto node = object.as<model::Node>()) return put(std::move(node), now);
     if (auto reservation = object.as<model::Reservation>()) return put(std::move(reservation), now);
     kind.put(ledger_, object);
+    if (kind.reader == ledger::Reader::Shares) return;  // whoever may start then is told by name
+    if (shares_ && kind.kind == "PersistentVolumeClaim") ledger_.spaces()->touch_claims();
     notify(kind.change, now);
 }
 
@@ -17,6 +20,8 @@ void Scheduler::remove(const ledger::Kind& kind, const model::Meta& gone, base::
     if (kind.kind == "Node") return remove_node(gone.name, now);
     if (kind.kind == "Reservation") return remove_reservation(gone.uid, now);
     kind.remove(ledger_, gone);
+    if (kind.reader == ledger::Reader::Shares) return;
+    if (shares_ && kind.kind == "PersistentVolumeClaim") ledger_.spaces()->touch_claims();
     notify(kind.change, now);
 }
 

@@ -8,6 +8,7 @@
 #include "model/reservation_status.h"
 #include "sched/credit.h"
 #include "sched/scheduler.h"
+#include "sched/which.h"
 
 namespace berth::sched {
 namespace {
@@ -30,22 +31,25 @@ bool Scheduler::room_stands(std::string_view pod) const {
 }
 
 // Where the pod draws from a reservation of the row, what it waits for is partly that reservation's: no other can hold
-// it, and everybody yields to its nomination (see nominated.h).
+// it, and everybody yields to its nomination (see nominated.h). Which cores others leave is not said before they have
+// gone: there, too, its nomination must do.
 bool Scheduler::may_hold_room(const Ask& ask, Row row) const {
-    return options_.holds_rooms && !ask.credit(row);
+    return options_.holds_rooms && !ask.credit(row) && !wants_parts(ask, ledger_, row);
 }
 
 // A room goes where its pod would go if those that are to make place had gone. Until they have it waits there, whether
 // they hold amounts, a port or a claim, or cannot be near the pod. One whose pod can draw there by now has no place.
 Decision Scheduler::decide_room(const model::Reservation& room) {
-    Decision decision{{{}, {}, {}, ledger::kNoRow, Strikes(std::vector<uint8_t>())}, {}, {}, false, {}};
+    Decision decision{{{}, {}, {}, ledger::kNoRow, Strikes(std::vector<uint8_t>())}, {}, {}, {}, false, {}};
     Attempt* attempt = find(our_room(room));
     const Row row = ledger_.row_of(room.spec->node_name);
     if (!attempt || attempt->placed() || row == ledger::kNoRow) return decision;
     const model::Pod& pod = attempt->pod;
     const Profile& profile = profiles_.find(pod.spec->scheduler_name)->second;
     if (ask_on(pod, ledger_, row).credit(row)) return decision;
-    const auto filters = [&] { return filter(ask_for(pod, ledger_), ledger_, profile, nominated_, row, row + 1); };
+    const auto filters = [&] {
+        return filter(ask_for(pod, ledger_, &looks_), ledger_, profile, nominated_, row, row + 1);
+    };
     decision.waiting = !filters().open(row);
     if (decision.waiting) {
         decision.missing = missing_on(*room.spec, ledger_, row);
@@ -130,11 +134,24 @@ void Scheduler::open_waiting(base::Time wall, std::vector<Plan>& plans) {
         const bool waits = entry.waiting() && entry.row != ledger::kNoRow && opening.tried != object.meta.revision;
         if (!waits || entry.ended || object.meta.deleted || busy.contains(entry.row) || !ledger_.has_its_room(index))
             continue;
+        auto status = model::available(object, wall);
+        if (!name_parts(index, status)) continue;
         busy.insert(entry.row);
         opening = {object.meta.revision, true};
-        plans.emplace_back(
-            OpenReservation{uid, object.meta.name, object.meta.revision, model::available(object, wall)});
+        plans.emplace_back(OpenReservation{uid, object.meta.name, object.meta.revision, std::move(status)});
     }
+}
+
+// While it waits it has amounts alone: which ones it gets is decided when there are enough. False: there are not.
+bool Scheduler::name_parts(ReservationIndex index, model::ReservationStatus& status) {
+    const auto& entry = ledger_.reservation(index);
+    if (!entry.recorded) {
+        const Ask ask = ask_for(*entry.object);
+        if (!finds_parts(ask, ledger_, entry.row, {})) return false;
+        if (auto which = which_on(ask, ledger_, entry.row, {})) ledger_.record(index, std::move(which));
+    }
+    if (entry.recorded) status.which = *entry.recorded;
+    return true;
 }
 
 // The room was made, or could not be: then a nomination must do.

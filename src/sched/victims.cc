@@ -7,6 +7,7 @@
 
 #include "base/saturating.h"
 #include "sched/credit.h"
+#include "sched/shares.h"
 
 namespace berth::sched {
 namespace {
@@ -77,6 +78,7 @@ std::vector<PodIndex> evictable(const Ask& ask, const View& ledger, Row row) {
         if (may_go(ask, ledger, row, index)) out.push_back(index);
     }
     sort_by_importance(ledger, out);
+    if (ask.shares) ask.shares->spare(ledger, *ask.spec, out);
     return out;
 }
 
@@ -107,7 +109,7 @@ RowAnswer victims_by_filters(const Ask& ask, Ledger& ledger, const Profile& prof
     const bool charged = std::any_of(pods.begin(), pods.end(), [&](PodIndex p) { return ledger.pod(p).charged(); });
     const auto try_row = [&] {
         if (!charged) return filter(ask, ledger, profile, nominated, row, row + 1);
-        return filter(ask_for(*ask.pod, ledger), ledger, profile, nominated, row, row + 1);
+        return filter(ask_for(*ask.pod, ledger, ask.looks), ledger, profile, nominated, row, row + 1);
     };
     Lifted lifted(ledger);
     for (const PodIndex pod : pods) lifted.lift(pod);

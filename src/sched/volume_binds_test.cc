@@ -1,5 +1,6 @@
 // Pods with unbound claims, decided by the live scheduler: volumes first, then the bind.
 #include "base/yaml.h"
+#include "ledger/intake.h"
 #include "sched/live_test.h"
 
 namespace berth::sched {
@@ -12,13 +13,16 @@ protected:
         storage_class("late", "example.com/disks");
         storage_class("local", "kubernetes.io/no-provisioner");
     }
-    ledger::Volumes& volumes() { return scheduler_.ledger().volumes(); }
+    template <class T>
+    void put_object(std::string_view kind, std::shared_ptr<const T> object) {
+        scheduler_.put(*ledger::kind_named(kind), ledger::Object(std::move(object)), now_);
+    }
     void storage_class(const std::string& name, const std::string& provisioner) {
         auto made = std::make_shared<model::StorageClass>();
         made->meta.name = name;
         made->provisioner = provisioner;
         made->wait_for_consumer = true;
-        volumes().put(std::shared_ptr<const model::StorageClass>(made));
+        put_object<model::StorageClass>("StorageClass", made);
     }
     model::PersistentVolumeClaim& claim(const std::string& name, const std::string& of) {
         model::PersistentVolumeClaim made;
@@ -44,13 +48,11 @@ protected:
     }
     void store(model::PersistentVolumeClaim& object) {
         object.meta.revision = ++revision_;
-        volumes().put(std::make_shared<const model::PersistentVolumeClaim>(object));
-        scheduler_.notify(Change::Volume, now_);
+        put_object("PersistentVolumeClaim", std::make_shared<const model::PersistentVolumeClaim>(object));
     }
     void store(model::PersistentVolume& object) {
         object.meta.revision = ++revision_;
-        volumes().put(std::make_shared<const model::PersistentVolume>(object));
-        scheduler_.notify(Change::Volume, now_);
+        put_object("PersistentVolume", std::make_shared<const model::PersistentVolume>(object));
     }
     void pod_with(const std::string& name, const std::vector<std::string>& claims) {
         model::Pod& pod = make(name, 1000, 0);
@@ -228,7 +230,10 @@ TEST_F(VolumeBindsTest, AClaimThatVanishesEndsTheWaiting) {
     decide("p", "c", "late");
     told();
     done();
-    volumes().remove_claim("default/c", "");
+    model::Meta gone;
+    gone.ns = "default";
+    gone.name = "c";
+    scheduler_.remove(*ledger::kind_named("PersistentVolumeClaim"), gone, now_);
     scheduler_.notify(Change::Volume, now_);
     step();
     EXPECT_EQ(used("n1"), 0);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "sched/plugins/numa.h"
 #include "sched/points.h"
 
 namespace berth::sched::fast {
@@ -29,7 +30,8 @@ bool worth_replaying(uint64_t changed, size_t rows) {
 
 }  // namespace
 
-Decider::Decider(const Profile& profile) : profile_(profile), terms_(terms_of(profile)) {}
+Decider::Decider(const Profile& profile, uint64_t* looks)
+    : profile_(profile), looks_(looks), terms_(terms_of(profile)) {}
 
 Decider::~Decider() = default;
 
@@ -38,25 +40,27 @@ Row Decider::choose(const model::Pod& pod, const View& ledger) {
     only_one_ = ledger::kNone;
     if (const auto rows = named_rows(*pod.spec, ledger)) {
         ++counts_.named;
-        return best_among(ask_for(pod, ledger), ledger, *rows);
+        return best_among(ask_for(pod, ledger, looks_), ledger, *rows);
     }
     columns_.follow(ledger);
-    if (!terms_.usable || columns_.beyond()) return choose_plain(ask_for(pod, ledger), ledger);
+    if (!terms_.usable || columns_.beyond()) return choose_plain(ask_for(pod, ledger, looks_), ledger);
     // Without reservations only a pod that must draw from one is different.
     credit_ = !ledger.owner_index().empty() || !pod.meta.annotations.empty();
-    if (credit_ && !terms_.credit) return choose_plain(ask_for(pod, ledger), ledger);
+    if (credit_ && !terms_.credit) return choose_plain(ask_for(pod, ledger, looks_), ledger);
     Class& c = class_of(pod.spec);
     if (credit_ && c.sides.empty()) credit_ = !pod.meta.annotations.empty() || may_match(pod, ledger);
     if (!open_anywhere(c, ledger)) return ledger::kNoRow;
+    if (credit_ && c.cores) return choose_plain(ask_for(pod, ledger, looks_), ledger);
     if (credit_) return choose_with_side(c, pod, ledger);
     Ask ask;
     ask.spec = pod.spec.get();
     ask.pod = &pod;
+    ask.looks = looks_;
     return choose_without_credit(c, ask, ledger);
 }
 
 Row Decider::choose(const model::Reservation& reservation, const View& ledger) {
-    const Ask ask = ask_for(reservation);
+    const Ask ask = ask_for(reservation, looks_);
     if (const auto rows = named_rows(*ask.spec, ledger)) {
         ++counts_.named;
         return best_among(ask, ledger, *rows);
@@ -91,10 +95,15 @@ Row Decider::best_among(const Ask& ask, const View& ledger, std::span<const Row>
     return best_of(ask, ledger, profile_, feasible);
 }
 
+// Some rows ask something of those who ask for no cores.
+bool Decider::cores_are_far(const Ask& ask, const View& ledger) const {
+    return terms_.cores != nullptr && ledger.cores().any_demanding() && !plugins::asks_for_cores(*ask.spec);
+}
+
 bool Decider::reaches_far(const Ask& ask, const View& ledger) const {
     const auto concerns = [&](const auto* filter) { return filter->concerns(ask, ledger); };
     const auto& of_reservations = terms_.credit_filters;
-    return std::any_of(terms_.far_filters.begin(), terms_.far_filters.end(), concerns) ||
+    return cores_are_far(ask, ledger) || std::any_of(terms_.far_filters.begin(), terms_.far_filters.end(), concerns) ||
            (ask.reservation && std::any_of(of_reservations.begin(), of_reservations.end(), concerns)) ||
            std::any_of(terms_.far_scorers.begin(), terms_.far_scorers.end(),
                        [&](const auto& weighted) { return weighted.scorer->concerns(ask, ledger); });
@@ -132,6 +141,7 @@ void Decider::begin(Class& c, const std::shared_ptr<const model::PodSpec>& spec,
     c.statics = nullptr;
     c.sides.clear();
     c.numbers = {};
+    c.cores = terms_.cores != nullptr && plugins::asks_for_cores(*spec);
     constexpr float kNoLimit = std::numeric_limits<float>::max();
     ClassNumbers& n = c.numbers;
     n.cpu_limit = n.memory_limit = kNoLimit;
@@ -238,7 +248,8 @@ void Decider::fill_groups(const Class& c, const uint16_t* base, std::vector<MaxT
     for (auto& tree : trees) tree.keys_filled();
 }
 
-// The statics' own, or a copy without the rows that are short of a resource that has no column in the kernel.
+// The statics' own, or a copy without the rows that are short of a resource that has no column in the kernel, and with
+// the most that cores may add.
 const uint16_t* Decider::base_of(const Class& c, const View& ledger) {
     bool copied = false;
     for (const auto& want : c.wants) {
@@ -247,6 +258,12 @@ const uint16_t* Decider::base_of(const Class& c, const View& ledger) {
         copied = true;
         const float asked = std::nextafter(static_cast<float>(want.amount), 0.0f);
         strike_short(columns_.free_of(want.id, ledger).data(), asked, columns_.blocks(), base_.data());
+    }
+    if (c.cores && terms_.cores_weight > 0) {
+        if (!copied) base_ = c.statics->base;
+        copied = true;
+        const auto most = static_cast<uint16_t>(terms_.cores_weight * kMaxScore);
+        for (uint16_t& base : base_) base = base == 0 ? base : static_cast<uint16_t>(base + most);
     }
     return copied ? base_.data() : c.statics->base.data();
 }
@@ -265,6 +282,7 @@ Key Decider::exact(const Class& c, const View& ledger, Row row) const {
         if (want.amount > ledger.free(row, want.id)) return 0;
     }
     if (terms_.ports && !c.spec->ports.empty() && ledger.at(row).ports.clashes(c.spec->ports)) return 0;
+    if (c.cores && !plugins::cores_open(*c.spec, ledger, row)) return 0;
     return worth(c, ledger, row);
 }
 
@@ -286,6 +304,7 @@ Key Decider::worth(const Class& c, const View& ledger, Row row) const {
         score += c.numbers.balanced_weight *
                  balanced_points(real, c.spec->requests.get(model::kCpu), c.spec->requests.get(model::kMemory));
     }
+    if (c.cores && terms_.cores_weight > 0) score += terms_.cores_weight * plugins::core_points(*c.spec, ledger, row);
     return static_cast<Key>(score) << kRankBits | columns_.reversed_rank(row);
 }
 

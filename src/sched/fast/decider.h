@@ -22,7 +22,8 @@ namespace berth::sched::fast {
 // Memory is bounded: the classes used least recently are forgotten.
 class Decider {
 public:
-    explicit Decider(const Profile& profile);
+    // What asks cost is counted there.
+    explicit Decider(const Profile& profile, uint64_t* looks = nullptr);
     ~Decider();
     Decider(const Decider&) = delete;
     Decider& operator=(const Decider&) = delete;
@@ -59,6 +60,7 @@ private:
         ClassNumbers numbers;
         std::shared_ptr<const NodeClass> statics;
         std::vector<MaxTree> trees;  // one a group
+        bool cores = false;          // it asks for cores of its own, or on NUMA nodes
         bool filled = false;         // the trees are of these statics
         uint64_t sequence = 0;       // of the ledger, that the trees stand for
         uint64_t last_use = 0;
@@ -84,6 +86,7 @@ private:
     Row choose_plain(const Ask& ask, const View& ledger);
     Row choose_without_credit(Class& c, const Ask& ask, const View& ledger);
     bool reaches_far(const Ask& ask, const View& ledger) const;
+    bool cores_are_far(const Ask& ask, const View& ledger) const;
     // Credit: see decider_credit.cc
     OwnerClass& side_of(Class& c, const model::Pod& pod, const View& ledger);
     CreditPlace judge(const Class& c, const View& ledger, const Ask& ask, const Credit& credit, Row row) const;
@@ -115,6 +118,7 @@ private:
     void forget_old();
 
     const Profile& profile_;
+    uint64_t* looks_;
     Terms terms_;
     Columns columns_;
     Counts counts_;

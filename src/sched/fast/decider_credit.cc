@@ -53,6 +53,7 @@ Row Decider::choose_with_side(Class& c, const model::Pod& pod, const View& ledge
     Ask ask;
     ask.spec = pod.spec.get();
     ask.pod = &pod;
+    ask.looks = looks_;
     if (!named_by_reservation(pod, ledger) && !side.claims(pod, ledger)) {
         if (side.must_draw() && !side.any_open()) return ledger::kNoRow;
         if (side.empty()) return choose_without_credit(c, ask, ledger);
@@ -66,7 +67,7 @@ Row Decider::choose_with_side(Class& c, const model::Pod& pod, const View& ledge
         if (!far && !best_place && side.anomalous() == 0 && !side.must_draw())
             return choose_without_credit(c, ask, ledger);
     }
-    const Ask whole = ask_for(pod, ledger);
+    const Ask whole = ask_for(pod, ledger, looks_);
     if (whole.plain()) return choose_without_credit(c, whole, ledger);
     ++counts_.far;
     return choose_with_credit(c, whole, ledger);

@@ -43,6 +43,7 @@ std::span<const Key> Decider::keys_by_row(const Class& c, const std::vector<MaxT
 
 void Decider::close_rows(const Ask& ask, const View& ledger) {
     for (const auto* filter : terms_.far_filters) close_by(*filter, ask, ledger);
+    if (cores_are_far(ask, ledger)) close_by(*terms_.cores, ask, ledger);
     if (!ask.reservation) return;
     for (const auto* filter : terms_.credit_filters) close_by(*filter, ask, ledger);
 }

@@ -11,6 +11,8 @@ void take_filter(const Filter& filter, Terms& terms, bool& fit) {
         fit = true;
     } else if (filter.row_term() == RowTerm::Ports) {
         terms.ports = true;
+    } else if (filter.row_term() == RowTerm::Cores) {
+        terms.cores = &filter;
     } else if (filter.row_term() == RowTerm::Credit) {
         terms.credit_filters.push_back(&filter);
     } else {
@@ -24,6 +26,8 @@ void take_scorer(const Profile::Weighted& weighted, Terms& terms) {
         terms.least_weight += weight;
     } else if (scorer->row_term() == RowTerm::BalancedAllocation) {
         terms.balanced_weight += weight;
+    } else if (scorer->row_term() == RowTerm::Cores) {
+        terms.cores_weight += weight;
     } else if (const auto* node = dynamic_cast<const NodeScorer*>(scorer.get())) {
         (node->scaling() == Scaling::None ? terms.fixed : terms.scaled).push_back({node, weight});
     } else {
@@ -94,7 +98,7 @@ Terms terms_of(const Profile& profile) {
         positive = positive && weighted.weight >= 0 && weighted.weight < kMaxKeyScore;
         take_scorer(weighted, terms);
     }
-    int64_t highest = (terms.least_weight + terms.balanced_weight) * kMaxScore;
+    int64_t highest = (terms.least_weight + terms.balanced_weight + terms.cores_weight) * kMaxScore;
     for (const auto& [scorer, weight] : terms.fixed) highest += weight * kMaxScore;
     terms.credit = terms.ports && terms.credit_filters.size() == 2;
     terms.usable = fit && positive && highest <= kMaxKeyScore;

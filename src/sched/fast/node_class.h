@@ -28,6 +28,8 @@ struct Terms {
         credit_filters;  // Reservation's: for pods, computed as credit; for reservations far ones
     int64_t least_weight = 0;
     int64_t balanced_weight = 0;
+    const Filter* cores = nullptr;  // of specs that ask for cores computed here, for the others a far one
+    int64_t cores_weight = 0;       // of their points
     bool ports = false;
     bool credit = false;  // reservations are as the fast way knows them
     bool usable = false;  // the rest is as the fast way knows it

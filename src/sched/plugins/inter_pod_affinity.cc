@@ -51,8 +51,8 @@ void mark_where_any(const ledger::Counts& counts, uint8_t mark, std::vector<uint
 
 using Domains = std::vector<ClosedDomains>;
 
-const ledger::Tally& about(const model::PodTerm& term, const ledger::Terms& terms) {
-    return terms.tally({{&term, 1}, false}, kAllNodes, term.topology_key);
+const ledger::Tally& about(const model::PodTerm& term, const ledger::Terms& terms, uint64_t* looks) {
+    return terms.tally({{&term, 1}, false, looks}, kAllNodes, term.topology_key);
 }
 
 // What placed pods hold about the ask, times weight(term), summed into `sums`.
@@ -161,7 +161,7 @@ private:
         }
         Domains keys;
         bool any = false;
-        for (const ledger::Tally* shared : terms.tallies({own, false}, kAllNodes, names)) {
+        for (const ledger::Tally* shared : terms.tallies({own, false, ask.looks}, kAllNodes, names)) {
             const SeenTally tally(terms, *shared, unseen);
             any = any || tally->counts.nonzero() != 0;
             auto& closed = add_key(tally->scope->key(), true, keys);
@@ -181,7 +181,7 @@ private:
         Domains keys;
         for (const auto& term : ask.spec->anti_affinity) {
             if (!terms.anywhere(term.topology_key)) continue;
-            const SeenTally tally(terms, about(term, terms), unseen);
+            const SeenTally tally(terms, about(term, terms, ask.looks), unseen);
             if (tally->counts.nonzero() == 0) continue;
             mark_where_any(tally->counts, 1, key_in(tally->scope->key(), keys));
         }
@@ -229,8 +229,8 @@ private:
         terms.trim();
         const auto unseen = invisible(ask);
         SumsByKey sums;
-        add_preferred(ask.spec->preferred_affinity, 1, terms, unseen, sums);
-        add_preferred(ask.spec->preferred_anti_affinity, -1, terms, unseen, sums);
+        add_preferred(ask, ask.spec->preferred_affinity, 1, terms, unseen, sums);
+        add_preferred(ask, ask.spec->preferred_anti_affinity, -1, terms, unseen, sums);
         add_held(ask, terms, unseen, [&](const HeldTerm& term) { return weight_of(term); }, sums);
         if (sums.all().empty()) return;
         for (const auto& [key, by_domain] : sums.all()) {
@@ -257,12 +257,12 @@ private:
         return 0;
     }
 
-    static void add_preferred(const std::vector<model::WeightedPodTerm>& preferred, int64_t sign,
+    static void add_preferred(const Ask& ask, const std::vector<model::WeightedPodTerm>& preferred, int64_t sign,
                               const ledger::Terms& terms, const std::vector<ReservationIndex>& unseen,
                               SumsByKey& sums) {
         for (const auto& [weight, term] : preferred) {
             if (!terms.anywhere(term.topology_key)) continue;
-            const SeenTally tally(terms, about(term, terms), unseen);
+            const SeenTally tally(terms, about(term, terms, ask.looks), unseen);
             if (tally->counts.nonzero() == 0) continue;
             add_times(tally->counts, sign * weight, sums.of(tally->scope->key()));
         }

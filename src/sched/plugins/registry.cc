@@ -71,6 +71,12 @@ constexpr std::array kPlugins{
            .weight = 1,
            .read_args = read_fit,
            .cured_by = kHeldOnNode | changes({Change::NodeAllocatable})},
+    Plugin{.id = PluginId::NodeNUMAResource,
+           .name = "NodeNUMAResource",
+           .filter = filter<numa_filter>,
+           .scorer = scorer<numa_scorer>,
+           .weight = 1,
+           .cured_by = kHeldOnNode | changes({Change::NodeAllocatable, Change::NodeLabels, Change::Parts})},
     Plugin{.id = PluginId::VolumeRestrictions,
            .name = "VolumeRestrictions",
            .filter = filter<volume_restrictions>,
@@ -113,6 +119,11 @@ constexpr std::array kPlugins{
     Plugin{.id = PluginId::ImageLocality, .name = "ImageLocality", .scorer = scorer<image_locality>, .weight = 1},
     Plugin{.id = PluginId::DefaultBinder, .name = "DefaultBinder"},
     Plugin{.id = PluginId::Extenders, .name = "Extenders", .ours = true},
+    Plugin{.id = PluginId::ShareFit,
+           .name = "ShareFit",
+           .before = filter<share_fit>,
+           .cured_by = changes({Change::Share, Change::Reservation}),
+           .ours = true},
 };
 
 constexpr bool in_order() {

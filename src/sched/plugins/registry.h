@@ -65,11 +65,14 @@ struct FitOptions {
 std::shared_ptr<const Filter> fit_filter(FitOptions options = {});
 // Whether it is such a filter and does not look at the resource.
 bool ignores(const Filter& fit, model::ResourceId id);
+std::shared_ptr<const Filter> numa_filter();
+std::shared_ptr<const Scorer> numa_scorer();
 std::shared_ptr<const Filter> volume_claims();
 std::shared_ptr<const Filter> volume_restrictions();
 std::shared_ptr<const Filter> volume_limits();
 std::shared_ptr<const Filter> volume_binding();
 std::shared_ptr<const Filter> volume_zone();
+std::shared_ptr<const Filter> share_fit();
 std::shared_ptr<const Filter> reservation_match();
 std::shared_ptr<const Filter> reservation_fit();
 std::shared_ptr<const Scorer> least_allocated();

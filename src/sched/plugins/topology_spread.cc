@@ -62,9 +62,9 @@ model::PodTerm pods_of(const SpreadConstraint& constraint, const model::PodSpec&
     return term;
 }
 
-const ledger::Tally& living(const ledger::Terms& terms, const model::PodTerm& pods, const ledger::NodeFilter& nodes,
-                            std::string_view key) {
-    return terms.tally({{&pods, 1}, true}, nodes, key);
+const ledger::Tally& living(const Ask& ask, const ledger::Terms& terms, const model::PodTerm& pods,
+                            const ledger::NodeFilter& nodes, std::string_view key) {
+    return terms.tally({{&pods, 1}, true, ask.looks}, nodes, key);
 }
 
 ledger::NodeFilter nodes_of(const SpreadConstraint& constraint, const Constraints& all, const model::PodSpec& spec) {
@@ -150,8 +150,8 @@ private:
         const auto unseen = invisible(ask);
         std::vector<ClosedDomains> limits;
         for (const auto& constraint : hard.list) {
-            const auto& shared = living(terms, pods_of(constraint, *ask.spec), nodes_of(constraint, hard, *ask.spec),
-                                        constraint.topology_key);
+            const auto& shared = living(ask, terms, pods_of(constraint, *ask.spec),
+                                        nodes_of(constraint, hard, *ask.spec), constraint.topology_key);
             limits.push_back(limit_of(constraint, *SeenTally(terms, shared, unseen), ask.spec->labels));
         }
         return limits;
@@ -224,8 +224,8 @@ private:
             const auto pods = pods_of(constraint, *ask.spec);
             const bool each_node = constraint.topology_key == kHostname;
             const auto& shared =
-                each_node ? living(terms, pods, {}, ledger::kEachNode)
-                          : living(terms, pods, nodes_of(constraint, soft, *ask.spec), constraint.topology_key);
+                each_node ? living(ask, terms, pods, {}, ledger::kEachNode)
+                          : living(ask, terms, pods, nodes_of(constraint, soft, *ask.spec), constraint.topology_key);
             const auto& places = shared.scope->key();
             const auto& key = each_node ? terms.key(kHostname) : places;
             out.push_back(
