@@ -18,6 +18,8 @@ constexpr const char* kJobsOfCron = "batch/jobs";
 // Of more missed times than that only the last is looked for.
 constexpr int kMostMissed = 100;
 constexpr int64_t kLongestDeadline = 1'000'000'000;  // seconds
+// The last time about which people were told that no job came of it: they are told once.
+constexpr const char* kTold = "berth.dev/last-told-schedule-time";
 
 std::optional<base::Time> status_time(const Object& object, std::initializer_list<std::string_view> path) {
     const auto time = model::parse_time(base::find_string(object.document(), path));
@@ -70,25 +72,31 @@ private:
         out_.again = schedule->next(now_, *zone);
         const int64_t seconds =
             std::min(kLongestDeadline, integer_at(cron_.document(), {"spec", "startingDeadlineSeconds"}, -1));
-        base::Time earliest = std::max(cron_.meta.created, last_.value_or(cron_.meta.created));
-        if (seconds >= 0) earliest = std::max(earliest, now_ + -base::Duration(std::chrono::seconds(seconds)));
-        const auto due = last_due(*schedule, *zone, earliest);
-        if (due) start(*due);
+        const base::Time since = std::max(cron_.meta.created, last_.value_or(cron_.meta.created));
+        const base::Time in_time =
+            seconds < 0 ? since : std::max(since, now_ + -base::Duration(std::chrono::seconds(seconds)));
+        if (const auto due = last_due(*schedule, *zone, in_time, now_)) {
+            start(*due);
+        } else if (const auto missed = last_due(*schedule, *zone, since, in_time)) {
+            say_once(*missed, true, "MissSchedule",
+                     fmt::format("Missed scheduled time to start a job: {}, and spec.startingDeadlineSeconds is {}",
+                                 model::time_text(*missed), seconds));
+        }
     }
 
-    // The last of the times since then, up to now.
-    std::optional<base::Time> last_due(const model::CronSchedule& schedule, const base::TimeZone& zone,
-                                       base::Time since) const {
+    // The last of the times since then.
+    static std::optional<base::Time> last_due(const model::CronSchedule& schedule, const base::TimeZone& zone,
+                                              base::Time since, base::Time until) {
         std::optional<base::Time> found;
         auto next = schedule.next(since, zone);
-        for (int missed = 0; next && *next <= now_; ++missed) {
+        for (int missed = 0; next && *next <= until; ++missed) {
             found = next;
             next = schedule.next(*next, zone);
             // As far back as two of its times lie apart; where those before were nearer to each other, from there.
             if (missed == kMostMissed && next) {
-                const base::Time nearer = now_ + -2 * (*next - *found);
+                const base::Time nearer = until + -2 * (*next - *found);
                 if (nearer > *next) next = schedule.next(nearer, zone);
-                if (next && *next > now_) next = schedule.next(*found, zone);
+                if (next && *next > until) next = schedule.next(*found, zone);
             }
         }
         return found;
@@ -99,7 +107,12 @@ private:
             fmt::format("{}-{}", cron_.meta.name, due.nanos / base::Duration(std::chrono::minutes(1)).count());
         if (objects_.find(kJobsOfCron, cron_.meta.ns, name)) return;
         const auto policy = base::find_string(cron_.document(), {"spec", "concurrencyPolicy"});
-        if (policy == "Forbid" && !active_.empty()) return;
+        if (policy == "Forbid" && !active_.empty()) {
+            return say_once(due, false, "JobAlreadyActive",
+                            fmt::format("Not starting a job for {}: {} is still running, and spec.concurrencyPolicy is "
+                                        "Forbid",
+                                        model::time_text(due), active_.front()->meta.name));
+        }
         if (policy == "Replace") {
             for (const auto& job : std::exchange(active_, {})) {
                 Write write = delete_object(kJobsOfCron, job->meta);
@@ -123,6 +136,17 @@ private:
         write.event = event("SuccessfulCreate", fmt::format("Created job {}", name));
         out_.writes.push_back(std::move(write));
         last_ = due;
+    }
+
+    void say_once(base::Time due, bool warning, std::string_view reason, std::string message) {
+        const auto* told = cron_.meta.annotations.find(kTold);
+        const auto until = told ? model::parse_time(*told) : Result<base::Time>(base::Time{});
+        if (until && *until >= due) return;
+        const JsonObject notes{{kTold, model::time_text(due)}};
+        Write write = patch_object(kCronJobs, cron_.meta, JsonObject{{"metadata", JsonObject{{"annotations", notes}}}});
+        write.event = event(reason, std::move(message));
+        write.event->warning = warning;
+        out_.writes.push_back(std::move(write));
     }
 
     model::Event event(std::string_view reason, std::string message) const {

@@ -7,7 +7,7 @@
 namespace berth::control {
 namespace {
 
-constexpr size_t kMostAtOnce = 500;
+constexpr size_t kMostPodsAtOnce = 500;
 constexpr base::Duration kFirstRest = std::chrono::seconds(1);
 constexpr base::Duration kLongestRest = std::chrono::minutes(5);
 
@@ -67,13 +67,13 @@ private:
             const Json* pod_template = base::find(set.document(), {"spec", "template"});
             if (!pod_template) return;
             const Json pod = pod_from_template(*pod_template, set, "ReplicaSet", "apps/v1");
-            for (size_t i = 0; i < std::min(kMostAtOnce, wanted - active.size()); ++i) {
+            for (size_t i = 0; i < std::min(kMostPodsAtOnce, wanted - active.size()); ++i) {
                 writes.push_back(model::create_object("pods", set.meta.ns, pod));
             }
         }
         if (active.size() > wanted) {
             sort_for_deletion(active);
-            active.resize(std::min(kMostAtOnce, active.size() - wanted));
+            active.resize(std::min(kMostPodsAtOnce, active.size() - wanted));
             for (const auto& pod : active) {
                 writes.push_back(delete_object("pods", pod->meta));
             }

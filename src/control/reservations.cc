@@ -254,14 +254,13 @@ std::optional<ReservationChange> reconcile_reservation(const ReservationOptions&
     return Judgement(options, ledger, index, wall, final_for).change();
 }
 
-std::vector<ReservationChange> reconcile_reservations(const ReservationOptions& options, ledger::Ledger& ledger,
+std::vector<ReservationChange> reconcile_reservations(const ReservationOptions& options, const ledger::View& ledger,
                                                       Ages& final_ones, base::Time wall, base::Instant now) {
     for (const auto& [uid, index] : ledger.reservations()) {
         const Reservation& object = *ledger.reservation(index).object;
         if (model::is_final(object.phase)) final_ones.put(uid, final_since(object));
     }
     final_ones.look(wall, now);
-    ledger.pass_time(wall, now);
     std::vector<ReservationChange> out;
     for (const auto& [uid, index] : ledger.reservations()) {
         auto change = reconcile_reservation(options, ledger, index, wall, final_ones.of(uid));
@@ -288,9 +287,16 @@ std::vector<model::Event> judge_links(const model::Pod& pod) {
                               fmt::format("nobody may draw from reservations here until pod {} can be read: {}",
                                           meta.full_name(), links.error().message)});
         }
+        if (const model::Which which = model::read_which(meta.annotations); !which.fault.empty() && !pod.terminal()) {
+            warn("AnnotationUnreadable",
+                 fmt::format("{}; until it can be read nobody is given cores of node {}", which.fault, pod.node));
+            events.push_back({"v1", "Node", "", pod.node, pod.node, true, "CoresClosed",
+                              fmt::format("nobody is given cores here until pod {} can be read: {}", meta.full_name(),
+                                          which.fault)});
+        }
         return events;
     }
-    for (const auto key : {model::kReservationAllocated, model::kReservationDraws}) {
+    for (const auto key : model::kPlacementAnnotations) {
         const std::string* text = meta.annotations.find(key);
         if (text == nullptr || text->empty()) continue;
         warn("AnnotationIgnored", fmt::format("annotation \"{}\" means nothing on a pod that is not bound", key));

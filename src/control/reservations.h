@@ -34,8 +34,8 @@ base::Time final_since(const model::Reservation& reservation);
 std::optional<ReservationChange> reconcile_reservation(const ReservationOptions& options, const ledger::View& ledger,
                                                        ledger::ReservationIndex index, base::Time wall,
                                                        std::optional<base::Duration> final_for = {});
-// The same for all, by name, as a pass: both are told the time.
-std::vector<ReservationChange> reconcile_reservations(const ReservationOptions& options, ledger::Ledger& ledger,
+// The same for all, by name, of a ledger that has been told the time.
+std::vector<ReservationChange> reconcile_reservations(const ReservationOptions& options, const ledger::View& ledger,
                                                       Ages& final_ones, base::Time wall, base::Instant now);
 
 // A pod's own trouble with the links that only the scheduler may write: on a pod that is not bound they mean nothing;

@@ -47,7 +47,7 @@ public:
         revisions_.keep(out_.writes);
         if (!revisions_.update()) return std::move(out_);  // pods are marked with its name
         sort_pods();
-        if (scale()) roll();
+        if (scale() || !in_order_) roll();
         tell();
         return std::move(out_);
     }
@@ -234,19 +234,39 @@ private:
         return false;
     }
 
-    // From the last to the partition, one at a time: the next when its successor is ready again.
+    // From the last to the partition, as many at a time as may be unavailable. Old pods that are not available anyway
+    // come first; of the others go as many as no unavailable one leaves no room for. E.g. of five two may be out: one
+    // new pod is not ready yet, so one old one goes.
     void roll() {
         if (!rolls()) return;
-        for (size_t i = wanted_.size(); i-- > static_cast<size_t>(partition());) {
-            const Object& pod = *wanted_[i];
-            if (pod.meta.labels.get(kRevisionLabel) != revisions_.update()->meta.name) {
-                out_.writes.push_back(delete_object("pods", pod.meta));
-                return;
+        std::vector<ObjectPtr> broken, sound;
+        int64_t spare = most_unavailable();
+        for (size_t i = wanted_.size(); i-- > 0;) {
+            const auto& pod = wanted_[i];
+            const bool there = pod && !is_deleting(*pod);
+            const bool available = there && is_available(*pod);
+            if (there && static_cast<int64_t>(i) >= partition() && is_old(*pod)) {
+                (available ? sound : broken).push_back(pod);
+            } else if (!available) {
+                --spare;
             }
-            if (!is_available(pod)) return;
         }
+        const auto replace = [&](const std::vector<ObjectPtr>& pods, int64_t most) {
+            for (int64_t i = 0; i < std::min(most, static_cast<int64_t>(pods.size())); ++i)
+                out_.writes.push_back(delete_object("pods", pods[static_cast<size_t>(i)]->meta));
+        };
+        replace(broken, spare);
+        replace(sound, spare - static_cast<int64_t>(broken.size()));
     }
 
+    bool is_old(const Object& pod) const {
+        return pod.meta.labels.get(kRevisionLabel) != revisions_.update()->meta.name;
+    }
+    // A share rounds down; at least one, or nothing would ever be updated.
+    int64_t most_unavailable() const {
+        const Json* given = base::find(set_.document(), {"spec", "updateStrategy", "rollingUpdate", "maxUnavailable"});
+        return std::max<int64_t>(1, scaled(given, replicas_, false, 1));
+    }
     bool rolls() const { return base::find_string(set_.document(), {"spec", "updateStrategy", "type"}) != "OnDelete"; }
     int64_t partition() const {
         return std::max<int64_t>(

@@ -51,6 +51,8 @@ public:
     }
 
     Objects objects;
+    Json last_eviction;             // what it asked for
+    std::vector<std::string> told;  // the reasons of the events
     base::Time now = *model::parse_time("2026-01-01T00:00:00Z");
 
 private:
@@ -67,8 +69,14 @@ private:
     }
 
     void carry_out(const Write& write) {
-        if (write.verb == Write::Verb::Create) return put(write.resource, write.body);
+        if (write.event) told.push_back(write.event->reason);
         const auto object = objects.find(write.resource, write.ns, write.name);
+        if (write.subresource == "eviction") {
+            last_eviction = write.body;
+            if (object) erase(write.resource, *object);
+            return;
+        }
+        if (write.verb == Write::Verb::Create) return put(write.resource, write.body);
         if (!object || (!write.uid.empty() && write.uid != object->meta.uid)) return;
         if (write.revision != 0 && write.revision != object->meta.revision) return;  // decided anew
         if (write.verb == Write::Verb::Delete) return erase(write.resource, *object);

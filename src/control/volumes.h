@@ -21,6 +21,9 @@ std::unique_ptr<Reconciler> volume_binder_reconciler();
 // Makes volumes for claims of its classes: at once, or when a node was selected.
 std::unique_ptr<Reconciler> simulated_provisioner_reconciler();
 
+// Makes the claims of pods with ephemeral volumes; they go with the pod.
+std::unique_ptr<Reconciler> ephemeral_volumes_reconciler();
+
 std::optional<model::PersistentVolume> volume_of(const Object& object);
 std::optional<model::PersistentVolumeClaim> claim_of(const Object& object);
 std::optional<model::StorageClass> class_of(const Objects& objects, std::string_view name);

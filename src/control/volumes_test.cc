@@ -22,6 +22,7 @@ protected:
         out.push_back(claim_binder_reconciler());
         out.push_back(volume_binder_reconciler());
         out.push_back(simulated_provisioner_reconciler());
+        out.push_back(ephemeral_volumes_reconciler());
         return out;
     }
     void storage_class(const std::string& name, const std::string& provisioner, const std::string& mode,
@@ -230,6 +231,22 @@ TEST_F(VolumesTest, BrokenObjectsHarmNobodyElse) {
     claim("c", "1Gi", "slow");
     ASSERT_TRUE(cluster.settle());
     EXPECT_EQ(claim_phase("c"), "Bound");
+}
+
+TEST_F(VolumesTest, AnEphemeralVolumeHasAClaimOfItsPod) {
+    claim("pod-old", "1Gi", "made");
+    cluster.put_text("pods", R"({"metadata":{"name":"pod","namespace":"default","uid":"p"},"spec":{"containers":[],
+        "volumes":[{"name":"scratch","ephemeral":{"volumeClaimTemplate":{"metadata":{"labels":{"a":"b"}},
+          "spec":{"accessModes":["ReadWriteOnce"],"storageClassName":"made","resources":{"requests":{"storage":"2Gi"}}}}}},
+        {"name":"old","ephemeral":{"volumeClaimTemplate":{"spec":{}}}},{"name":"none","emptyDir":{}}]}})");
+    ASSERT_TRUE(cluster.settle());
+    EXPECT_EQ(claim_phase("pod-scratch"), "Bound");
+    EXPECT_EQ(of_claim("pod-scratch", {"metadata", "labels", "a"}), "b");
+    const auto made = cluster.objects.find(kClaims, "default", "pod-scratch");
+    ASSERT_NE(made->meta.controller(), nullptr);
+    EXPECT_EQ(made->meta.controller()->uid, "p");
+    EXPECT_EQ(cluster.objects.find(kClaims, "default", "pod-old")->meta.controller(), nullptr) << "it was there before";
+    EXPECT_EQ(cluster.objects.list(kClaims).size(), 2u);
 }
 
 }  // namespace

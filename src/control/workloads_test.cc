@@ -137,6 +137,51 @@ TEST_F(WorkloadsTest, AStatefulUpdateGoesFromTheLastDownToThePartition) {
     EXPECT_EQ(integer_at(document("apps/controllerrevisions", before), {"revision"}, 0), 3);
 }
 
+// As many at a time as may be unavailable, whoever else is.
+TEST_F(WorkloadsTest, AParallelSetIsUpdatedByAsManyAsMayBeUnavailable) {
+    cluster.put_text(
+        "apps/statefulsets",
+        fmt::format(kStateful, R"("podManagementPolicy":"Parallel","updateStrategy":{"type":"RollingUpdate",
+                         "rollingUpdate":{"maxUnavailable":2}},)"));
+    ASSERT_TRUE(cluster.settle());
+    edit("apps/statefulsets", "db", {"spec"}, "replicas", 5);
+    const Names all{"db-0", "db-1", "db-2", "db-3", "db-4"};
+    for (const auto& pod : all) run(pod);
+    const auto old = text("pods", "db-0", {"metadata", "labels", "controller-revision-hash"});
+    const auto updated = [&] {
+        Names out;
+        for (const auto& pod : all) {
+            if (text("pods", pod, {"metadata", "labels", "controller-revision-hash"}) != old) out.push_back(pod);
+        }
+        return out;
+    };
+    set_image("apps/statefulsets", "db", "v2");
+    EXPECT_EQ(updated(), (Names{"db-3", "db-4"}));
+    run("db-4");
+    EXPECT_EQ(updated(), (Names{"db-2", "db-3", "db-4"})) << "one is ready again, so one more may go";
+    edit("pods", "db-0", {"status"}, "conditions", JsonArray{});
+    EXPECT_EQ(updated(), (Names{"db-2", "db-3", "db-4"})) << "two are out, and so is an old one";
+    run("db-3");
+    EXPECT_EQ(updated(), (Names{"db-0", "db-2", "db-3", "db-4"})) << "the old one that is out anyway comes first";
+    run("db-2");
+    EXPECT_EQ(updated(), all);
+}
+
+TEST_F(WorkloadsTest, AnOrderedSetIsUpdatedInBatches) {
+    cluster.put_text("apps/statefulsets", fmt::format(kStateful, R"("updateStrategy":{"type":"RollingUpdate",
+                         "rollingUpdate":{"maxUnavailable":"67%"}},)"));
+    ASSERT_TRUE(cluster.settle());
+    for (const auto* pod : {"db-0", "db-1", "db-2"}) run(pod);
+    const auto old = text("pods", "db-0", {"metadata", "labels", "controller-revision-hash"});
+    set_image("apps/statefulsets", "db", "v2");
+    EXPECT_EQ(names("pods"), (Names{"db-0", "db-1"})) << "two of three went, and come back in order";
+    EXPECT_NE(text("pods", "db-1", {"metadata", "labels", "controller-revision-hash"}), old);
+    run("db-1");
+    EXPECT_EQ(text("pods", "db-0", {"metadata", "labels", "controller-revision-hash"}), old);
+    run("db-2");
+    EXPECT_NE(text("pods", "db-0", {"metadata", "labels", "controller-revision-hash"}), old);
+}
+
 TEST_F(WorkloadsTest, OnDeleteWaitsForWhoeverDeletes) {
     cluster.put_text("apps/statefulsets", fmt::format(kStateful, R"("updateStrategy":{"type":"OnDelete"},)"));
     ASSERT_TRUE(cluster.settle());
@@ -290,6 +335,9 @@ TEST_F(CronJobTest, ForbidWaitsAndReplaceTakesTheOldOneAway) {
     later(std::chrono::minutes(5));
     later(std::chrono::minutes(6));
     EXPECT_EQ(names("batch/jobs"), Names{at(5)});
+    EXPECT_EQ(cluster.told, (Names{"SuccessfulCreate", "JobAlreadyActive"})) << "once";
+    later(std::chrono::minutes(1));
+    EXPECT_EQ(cluster.told.size(), 2u);
     finish(at(5));
     EXPECT_EQ(names("batch/jobs"), (Names{at(5), at(10)})) << "when the first has ended, the time that it missed";
     edit("batch/cronjobs", "tick", {"spec"}, "concurrencyPolicy", "Replace");
@@ -316,10 +364,15 @@ TEST_F(CronJobTest, WhatWasSuspendedOrIsTooLateDoesNotRun) {
     EXPECT_TRUE(names("batch/jobs").empty());
     edit("batch/cronjobs", "tick", {"spec"}, "suspend", false);
     EXPECT_TRUE(names("batch/jobs").empty()) << "two minutes late, and one was allowed";
+    EXPECT_EQ(cluster.told, Names{"MissSchedule"});
+    EXPECT_EQ(text("batch/cronjobs", "tick", {"metadata", "annotations", "berth.dev/last-told-schedule-time"}),
+              "2026-01-01T00:05:00Z");
     later(std::chrono::hours(24 * 365));
     EXPECT_EQ(names("batch/jobs").size(), 0u) << "seven minutes past the hour";
+    EXPECT_EQ(cluster.told, (Names{"MissSchedule", "MissSchedule"})) << "not for each of a year";
     later(std::chrono::minutes(3));
     EXPECT_EQ(names("batch/jobs").size(), 1u);
+    EXPECT_EQ(cluster.told.back(), "SuccessfulCreate");
 }
 
 TEST_F(WorkloadsTest, AServiceLeadsToItsReadyPods) {

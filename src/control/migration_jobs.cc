@@ -1,0 +1,305 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+
+#include "control/migration.h"
+#include "control/pods.h"
+#include "model/kinds/path.h"
+#include "model/reservation.h"
+#include "model/times.h"
+
+namespace berth::control {
+namespace {
+
+constexpr base::Duration kUsualTtl = std::chrono::minutes(5);
+constexpr base::Duration kKeptAfter = std::chrono::minutes(5);
+constexpr base::Duration kAskAgain = std::chrono::seconds(10);  // for an eviction that a budget refused
+
+std::string_view text(const Object& object, std::string_view path) {
+    return model::string_at(object.document(), path);
+}
+bool is_final(const Object& job) {
+    const auto phase = text(job, ".status.phase");
+    return phase == "Succeeded" || phase == "Failed";
+}
+bool is_running(const Object& job) {
+    return text(job, ".status.phase") == "Running";
+}
+
+ObjectPtr pod_of(const Object& job, const Objects& objects) {
+    return objects.find("pods", std::string(text(job, ".spec.podRef.namespace")),
+                        std::string(text(job, ".spec.podRef.name")));
+}
+
+// The one that the job was made for, not a later one of its name.
+std::string_view wanted_uid(const Object& job) {
+    const auto seen = text(job, ".status.podRef.uid");
+    return seen.empty() ? text(job, ".spec.podRef.uid") : seen;
+}
+
+std::string workload_of(const Object& pod) {
+    const auto* controller = pod.meta.controller();
+    return controller ? controller->uid : pod.meta.uid;
+}
+
+// Who may begin: among those that wait, those before this one count as if they had begun.
+bool may_begin(const Object& job, const Object& pod, const Objects& objects) {
+    const auto rank = [](const Object& its_job, const Object& its_pod) {
+        return std::tuple(model::int_at(its_pod.document(), ".spec.priority"), its_job.meta.created, its_job.meta.name);
+    };
+    int64_t on_node = 0, of_workload = 0;
+    for (const auto& other : objects.list(kMigrationJobs)) {
+        if (other->meta.name == job.meta.name || is_final(*other)) continue;
+        const auto its = pod_of(*other, objects);
+        if (!its) continue;
+        const bool paused = model::bool_at(other->document(), ".spec.paused");
+        const bool before = is_running(*other) || (!paused && rank(*other, *its) < rank(job, pod));
+        if (!before) continue;
+        on_node += its->node == pod.node;
+        of_workload += workload_of(*its) == workload_of(pod);
+    }
+    const auto pods = static_cast<int64_t>(objects.controlled_by("pods", workload_of(pod)).size());
+    return on_node < kMovesPerNode && of_workload < moves_per_workload(pods);
+}
+
+class Job {
+public:
+    Job(const Object& job, const Objects& objects, base::Time now) : job_(job), objects_(objects), now_(now) {
+        status_ = Json(model::members_at(job.document(), ".status"));
+        const auto ttl = model::parse_duration(text(job, ".spec.ttl"));
+        ttl_ = ttl && *ttl > base::Duration::zero() ? *ttl : kUsualTtl;
+    }
+
+    Reconciled step() {
+        const auto end = job_.meta.created + ttl_;
+        if (is_final(job_)) return scavenge(end);
+        if (model::bool_at(job_.document(), ".spec.paused")) return {};
+        if (now_ >= end) return fail("Timeout", fmt::format("not done within {}", model::duration_text(ttl_)));
+        out_.again = end;
+        const auto pod = pod_of(job_, objects_);
+        const bool there = pod && (wanted_uid(job_).empty() || wanted_uid(job_) == pod->meta.uid);
+        if (!is_running(job_)) return begin(there ? pod : nullptr);
+        directly_ = text(job_, ".spec.mode") == "EvictDirectly";
+        if (!directly_) return through_reservation(there ? pod : nullptr);
+        if (there && !is_terminal(*pod)) return evict(*pod);
+        return succeed();
+    }
+
+private:
+    Reconciled scavenge(base::Time end) {
+        Reconciled out;
+        if (now_ >= end + kKeptAfter) {
+            out.writes.push_back(delete_object(kMigrationJobs, job_.meta));
+        } else {
+            out.again = end + kKeptAfter;
+        }
+        return out;
+    }
+
+    Reconciled begin(const ObjectPtr& pod) {
+        if (!pod) return fail("MissingPod", "its pod is not there");
+        const auto made = migration_of(pod->document(), {ttl_.count() / 1'000'000'000, false});
+        // A pod that nobody makes again may still be evicted.
+        const bool directly = text(job_, ".spec.mode") == "EvictDirectly";
+        if (!made && !(directly && controller_of(pod->document()) == nullptr && is_active(*pod)))
+            return fail("ForbiddenMigratePod", made.error().message);
+        if (!may_begin(job_, *pod, objects_)) return std::move(out_);
+        said()["phase"] = "Running";
+        said()["podRef"] = JsonObject{{"apiVersion", "v1"},
+                                      {"kind", "Pod"},
+                                      {"namespace", pod->meta.ns},
+                                      {"name", pod->meta.name},
+                                      {"uid", pod->meta.uid}};
+        said()["nodeName"] = pod->node;
+        return write();
+    }
+
+    std::string reservation_name() const {
+        const auto named = text(job_, ".spec.reservationOptions.reservationRef.name");
+        return named.empty() ? job_.meta.uid : std::string(named);
+    }
+
+    Reconciled through_reservation(const ObjectPtr& pod) {
+        const auto held = objects_.find(model::kReservationResource, "", reservation_name());
+        if (!held) return reserve(pod);
+        const auto phase = text(*held, ".status.phase");
+        const auto node = text(*held, ".status.nodeName");
+        condition("ReservationCreated", "True", "Created");
+        if (phase == "Failed") return fail("ReservationExpired", "its reservation has ended");
+        if (phase != "Available" && phase != "Succeeded") return wait_for_room(*held);
+        condition("ReservationScheduled", "True", "Scheduled");
+        if (pod && node == pod->node)
+            return fail("ForbiddenMigratePod", "the room that was found is on the pod's own node");
+        if (pod && !is_terminal(*pod)) {
+            if (phase == "Succeeded") return fail("ReservationTaken", "another pod took the room");
+            return evict(*pod);
+        }
+        condition("Eviction", "True", "EvictComplete");
+        const auto& owners = model::list_at(held->document(), ".status.currentOwners");
+        if (owners.empty() && phase != "Succeeded") {
+            condition("PodBoundReservation", "False", "WaitForPodBindReservation");
+            return write();
+        }
+        condition("PodBoundReservation", "True", "ReservationBound");
+        return succeed();
+    }
+
+    // Who cannot be placed now will not wait for others: the pod runs where it is.
+    Reconciled wait_for_room(const Object& held) {
+        for (const auto& each : model::list_at(held.document(), ".status.conditions")) {
+            if (model::string_at(each, ".type") == "Scheduled" && model::string_at(each, ".status") == "False" &&
+                model::string_at(each, ".reason") == "Unschedulable")
+                return fail("Unschedulable", model::string_at(each, ".message"));
+        }
+        condition("ReservationScheduled", "False", "Pending");
+        return write();
+    }
+
+    Reconciled reserve(const ObjectPtr& pod) {
+        // It was there before: somebody took it away, or the job ended another way.
+        if (has_condition("ReservationCreated")) return fail("ReservationDeleted", "its reservation is gone");
+        if (!pod) return fail("MissingPod", "its pod went before there was room");
+        auto made = migration_of(pod->document(), {ttl_.count() / 1'000'000'000, false});
+        if (!made) return fail("ForbiddenMigratePod", made.error().message);
+        overlay(*made);
+        base::object_at(*made, {"metadata"})["name"] = reservation_name();
+        out_.writes.push_back(model::create_object(model::kReservationResource, "", std::move(*made)));
+        return std::move(out_);
+    }
+
+    // The job's own template goes over what is made of the pod.
+    void overlay(Json& reservation) const {
+        for (const auto& label :
+             model::members_at(job_.document(), ".spec.reservationOptions.template.metadata.labels"))
+            base::object_at(reservation, {"metadata", "labels"})[label.key()] = label.value();
+        for (const auto& field : model::members_at(job_.document(), ".spec.reservationOptions.template.spec")) {
+            if (field.key() != "template") base::object_at(reservation, {"spec"})[field.key()] = field.value();
+        }
+    }
+
+    Reconciled evict(const Object& pod) {
+        condition("Eviction", "False", "Evicting");
+        put_status(false);
+        if (is_deleting(pod)) return std::move(out_);
+        Json body = eviction_of(pod.document());
+        for (const auto& field : model::members_at(job_.document(), ".spec.deleteOptions")) {
+            if (field.key() != "preconditions") base::object_at(body, {"deleteOptions"})[field.key()] = field.value();
+        }
+        Write eviction = model::create_object("pods", pod.meta.ns, std::move(body));
+        eviction.name = pod.meta.name;
+        eviction.subresource = "eviction";
+        out_.writes.push_back(std::move(eviction));
+        out_.again = std::min(*out_.again, now_ + kAskAgain);
+        return std::move(out_);
+    }
+
+    Reconciled fail(std::string_view reason, std::string_view message) {
+        said()["phase"] = "Failed";
+        said()["status"] = "Failed";
+        said()["reason"] = reason;
+        said()["message"] = message;
+        const bool own = text(job_, ".spec.reservationOptions.reservationRef.name").empty();
+        if (const auto held = objects_.find(model::kReservationResource, "", reservation_name());
+            own && held && text(*held, ".status.phase") != "Succeeded")
+            out_.writes.push_back(delete_object(model::kReservationResource, held->meta));
+        return write(true);
+    }
+    Reconciled succeed() {
+        condition("Eviction", "True", "EvictComplete");
+        said()["phase"] = "Succeeded";
+        said()["status"] = "Complete";
+        return write();
+    }
+
+    JsonObject& said() { return status_.as_object(); }
+
+    Reconciled write(bool warning = false) {
+        put_status(warning);
+        return std::move(out_);
+    }
+    void put_status(bool warning) {
+        if (said() == model::members_at(job_.document(), ".status")) return;
+        Write status = if_unchanged(patch_status(kMigrationJobs, job_.meta, said()), job_.meta);
+        const auto phase = base::find_string(status_, {"phase"});
+        if (phase == "Failed" || phase == "Succeeded") {
+            status.event = model::Event{"scheduling.koordinator.sh/v1alpha1",
+                                        "PodMigrationJob",
+                                        "",
+                                        job_.meta.name,
+                                        job_.meta.uid,
+                                        warning,
+                                        warning ? "MigrationFailed" : "MigrationSucceeded",
+                                        std::string(base::find_string(status_, {"message"}))};
+        }
+        out_.writes.push_back(std::move(status));
+    }
+
+    bool has_condition(std::string_view type) const {
+        const auto& all = model::list_at(status_, ".conditions");
+        return std::any_of(all.begin(), all.end(),
+                           [&](const Json& each) { return model::string_at(each, ".type") == type; });
+    }
+    void condition(const char* type, const char* value, const char* reason) {
+        Json& list = said()["conditions"];
+        if (!list.is_array()) list = JsonArray();
+        for (auto& each : list.get_array()) {
+            if (model::string_at(each, ".type") != type) continue;
+            if (model::string_at(each, ".status") == value && model::string_at(each, ".reason") == reason) return;
+            each = JsonObject{
+                {"type", type}, {"status", value}, {"reason", reason}, {"lastTransitionTime", model::time_text(now_)}};
+            return;
+        }
+        list.get_array().push_back(JsonObject{
+            {"type", type}, {"status", value}, {"reason", reason}, {"lastTransitionTime", model::time_text(now_)}});
+    }
+
+    const Object& job_;
+    const Objects& objects_;
+    const base::Time now_;
+    base::Duration ttl_;
+    bool directly_ = false;
+    Json status_;
+    Reconciled out_;
+};
+
+class MigrationReconciler final : public Reconciler {
+public:
+    std::string_view name() const override { return "migration"; }
+    std::string resource() const override { return kMigrationJobs; }
+    std::vector<std::string> watches() const override { return {kMigrationJobs, "pods", model::kReservationResource}; }
+    // Where one ends, another may begin.
+    std::vector<Key> concerned(const std::string& resource, const Object& object,
+                               const Objects& objects) const override {
+        std::vector<Key> out;
+        const bool job = resource == kMigrationJobs;
+        if (job) out.push_back({"", object.meta.name});
+        for (const auto& other : objects.list(kMigrationJobs)) {
+            if (is_final(*other)) continue;
+            const bool its_pod = resource == "pods" && text(*other, ".spec.podRef.name") == object.meta.name &&
+                                 text(*other, ".spec.podRef.namespace") == object.meta.ns;
+            const bool its_room = resource == model::kReservationResource &&
+                                  (other->meta.uid == object.meta.name ||
+                                   text(*other, ".spec.reservationOptions.reservationRef.name") == object.meta.name);
+            if (its_pod || its_room || (job && !is_running(*other))) out.push_back({"", other->meta.name});
+        }
+        return out;
+    }
+    Reconciled reconcile(const Key& target, const Objects& objects, base::Time now) const override {
+        const auto job = objects.find(kMigrationJobs, "", target.name);
+        return job && !is_deleting(*job) ? Job(*job, objects, now).step() : Reconciled();
+    }
+};
+
+}  // namespace
+
+int64_t moves_per_workload(int64_t pods) {
+    return pods > 10 ? pods / 10 : pods >= 4 ? 2 : 1;
+}
+
+std::unique_ptr<Reconciler> migration_reconciler() {
+    return std::make_unique<MigrationReconciler>();
+}
+
+}  // namespace berth::control
