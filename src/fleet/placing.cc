@@ -1,0 +1,106 @@
+#include "fleet/placing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace berth::fleet {
+namespace {
+
+using base::Duration;
+using base::Instant;
+using model::HoldAnswer;
+using model::HoldReason;
+using model::HoldState;
+using Do = Step::Do;
+
+const HoldAnswer* answer_of(const Reservation& reservation, const std::string& pool) {
+    for (const auto& entry : reservation.asked.entries) {
+        if (entry.name == pool) return &entry.answer;
+    }
+    return nullptr;
+}
+
+// Room came: after a moment that differs from machine to machine, so that those who wait do not all ask at once.
+Duration wake_delay(const Machine& machine, uint64_t failures) {
+    return backoff(1, machine.lineage + std::to_string(failures)) / 50;
+}
+
+Step wait_for(std::optional<Instant> at) {
+    Step out;
+    out.next = at;
+    return out;
+}
+
+// Nobody has it: again later, at once when room came, never by itself when no pool could ever have it.
+Step after_refusal(const Machine& machine, const Round& round, PlacingMemory& memory, Instant now) {
+    const HoldReason why = round.answer.reason;
+    if (why == HoldReason::Unsatisfiable && round.answer.state == HoldState::Rejected) return {};
+    const Instant soon = now + wake_delay(machine, memory.failures);
+    if (!memory.retry_at) memory.retry_at = now + backoff(++memory.failures, machine.lineage);
+    if (why == HoldReason::Retry && *memory.retry_at > soon) memory.retry_at = soon;
+    if (*memory.retry_at > now) return wait_for(memory.retry_at);
+    memory.retry_at.reset();
+    return {Do::NextAttempt, "", std::string(name_of(why))};
+}
+
+Step without_pool(const Machine& machine, const Reservation* reservation, const Round& round, PlacingMemory& memory,
+                  Instant now) {
+    // The pool of an earlier attempt is not done with it: until then it might be there.
+    if (machine.finalized) return {};
+    if (reservation == nullptr) return {Do::Reserve};
+    const bool older = reservation->ask.attempt < machine.attempt;
+    if (older && !reservation->brokered && !reservation->meta.deleted) return {Do::Release};
+    if (older || reservation->meta.deleted || !round.decided) return wait_for(round.next);
+    if (round.answer.state == HoldState::Accepted || round.answer.state == HoldState::Bound) {
+        memory.retry_at.reset();
+        const std::string& commit = reservation->asked.commit;
+        if (commit.empty()) return {Do::Commit, round.pool};
+        const HoldAnswer* answer = answer_of(*reservation, commit);
+        const bool bound = answer != nullptr && answer->state == HoldState::Bound;
+        const bool sure = answer != nullptr && answer->state == HoldState::Accepted && answer->committed &&
+                          (!answer->lease || *answer->lease > kHopMargin);
+        if (bound || sure) return {Do::SetPool, commit};
+        return {};
+    }
+    if (reservation->brokered) return {};
+    return after_refusal(machine, round, memory, now);
+}
+
+// What it was promised is gone before it came: it goes elsewhere, once nothing of it can arrive there any more.
+Step after_loss(const Machine& machine, const Reservation& reservation, PlacingMemory& memory, Instant now) {
+    if (!memory.lost_at) memory.lost_at = now;
+    const Instant end = *memory.lost_at + kHopMargin;
+    if (now < end) return wait_for(end);
+    if (!reservation.brokered && !machine.brokered) return {Do::ClearPool, machine.pool, "Lost"};
+    return {};
+}
+
+Step with_pool(const Machine& machine, const Reservation* reservation, const Round& round, PlacingMemory& memory,
+               Instant now) {
+    if (reservation == nullptr || reservation->brokered || reservation->meta.deleted) return {};
+    const bool bound = round.answer.state == HoldState::Bound;
+    const bool by_hand = reservation->asked.commit != machine.pool;
+    // A layer below has an id for it at once; that it is somewhere, its state says.
+    const bool there = !machine.state.empty() && machine.state != "Pending";
+    if (bound || by_hand || there) return {Do::Release};
+    const HoldAnswer* answer = answer_of(*reservation, machine.pool);
+    const bool lost = answer == nullptr || (answer->state != HoldState::Accepted && answer->state != HoldState::Bound);
+    if (lost) return after_loss(machine, *reservation, memory, now);
+    memory.lost_at.reset();
+    return {};
+}
+
+}  // namespace
+
+Step next_step(const Machine& machine, const Reservation* reservation, const Round& round, PlacingMemory& memory,
+               Instant now) {
+    if (machine.meta.deleted) {
+        const bool ours = reservation != nullptr && !reservation->brokered && !reservation->meta.deleted;
+        return ours ? Step{Do::Release} : Step{};
+    }
+    return machine.pool.empty() ? without_pool(machine, reservation, round, memory, now)
+                                : with_pool(machine, reservation, round, memory, now);
+}
+
+}  // namespace berth::fleet
