@@ -125,7 +125,7 @@ Status guard_allocations(Admission& entry) {
     if (who.in(kSchedulers)) return {};
     if (is_reservation(entry)) return guard_rooms(entry);
     if (!is_kind(entry, "", "pods")) return {};
-    for (const auto key : {model::kReservationAllocated, model::kReservationDraws}) {
+    for (const auto key : model::kPlacementAnnotations) {
         const auto path = {std::string_view("metadata"), std::string_view("annotations"), key};
         if (same(base::find(entry.after, path), old_at(entry, path))) continue;
         return forbidden_entry(

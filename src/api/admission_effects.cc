@@ -4,6 +4,7 @@
 
 #include "api/admission_steps.h"
 #include "api/meta.h"
+#include "model/consumer.h"
 #include "model/kinds/effects.h"
 
 namespace berth::api {
@@ -41,6 +42,7 @@ Status tell_effects(Admission& entry) {
     if ((!heard && !here.strict_policies) || !entry.call.subresource.empty() || is_deleting(entry.after)) return {};
     const model::KindEffect* about = model::effect_of(entry.call.stored());
     if (about == nullptr) return {};
+    if (here.shares && entry.call.stored().group == model::kSharesGroup) return {};
     for (auto& remark : new_remarks(entry, *about)) {
         if (remark.effect == Effect::Policy && here.strict_policies) {
             return forbidden_entry(entry,

@@ -6,25 +6,10 @@
 #include "api/admission_steps.h"
 #include "api/meta.h"
 #include "model/kinds/path.h"
+#include "model/pod_qos.h"
 
 namespace berth::api {
 namespace {
-
-// Guaranteed: every container limits cpu and memory and requests just that. BestEffort: none says anything.
-std::string_view qos_class(const Json& pod) {
-    bool guaranteed = true, best_effort = true;
-    for (const auto* list : {".spec.containers", ".spec.initContainers"}) {
-        for (const auto& container : model::list_at(pod, list)) {
-            for (const auto* name : {"cpu", "memory"}) {
-                const auto limit = base::find_string(container, {"resources", "limits", name});
-                const auto request = base::find_string(container, {"resources", "requests", name});
-                if (!limit.empty() || !request.empty()) best_effort = false;
-                if (limit.empty() || (request != limit && !request.empty())) guaranteed = false;
-            }
-        }
-    }
-    return best_effort ? "BestEffort" : guaranteed ? "Guaranteed" : "Burstable";
-}
 
 bool tolerates(const JsonArray& tolerations, std::string_view key) {
     return std::any_of(tolerations.begin(), tolerations.end(), [&](const Json& toleration) {
@@ -139,7 +124,7 @@ Status admit_pod(Admission& entry) {
     spec["serviceAccount"] = spec["serviceAccountName"];
     add_node_tolerations(spec);
     if (brings_status(entry)) return {};
-    JsonObject status{{"phase", "Pending"}, {"qosClass", qos_class(entry.after)}};
+    JsonObject status{{"phase", "Pending"}, {"qosClass", model::text_of(model::kube_qos_of_spec(entry.after))}};
     if (!model::list_at(entry.after, ".spec.schedulingGates").empty()) {
         status["conditions"] =
             JsonArray{JsonObject{{"type", "PodScheduled"},

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "api/admission_steps.h"
 #include "api/meta.h"
 #include "base/json_view.h"
@@ -30,6 +32,22 @@ Status each_stored(const ApiContext& context, std::string_view kind, F&& f) {
 }
 
 }  // namespace
+
+Status admit_share_gate(Admission& entry) {
+    const auto& here = entry.context.here;
+    if (!here.share_gates || entry.before != nullptr || !entry.call.subresource.empty() || !is_kind(entry, "", "pods"))
+        return {};
+    const auto& free = here.ungated_namespaces;
+    if (std::find(free.begin(), free.end(), entry.call.ns) != free.end()) return {};
+    if (!base::find_string(entry.after, {"spec", "nodeName"}).empty()) return {};  // nobody places it
+    Json& gates = base::object_at(entry.after, {"spec"})["schedulingGates"];
+    if (!gates.is_array()) gates = JsonArray{};
+    const bool held = std::any_of(gates.as_array().begin(), gates.as_array().end(), [](const auto& gate) {
+        return base::find_string(gate, {"name"}) == model::kShareGate;
+    });
+    if (!held) gates.as_array().push_back(JsonObject{{"name", model::kShareGate}});
+    return {};
+}
 
 Status check_consumer(Admission& entry) {
     if (!is_kind(entry, model::kSharesGroup, "consumers")) return {};

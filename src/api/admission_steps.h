@@ -37,6 +37,8 @@ Status check_priority_class(Admission& entry);
 // Pending, from the beginning.
 Status admit_reservation(Admission& entry);
 Status check_reservation(Admission& entry);
+// The gate that the arbitrator takes away, where pods are held that way.
+Status admit_share_gate(Admission& entry);
 // A Consumer among its siblings, the nodes and the quotas.
 Status check_consumer(Admission& entry);
 // What is to be kept for processes outside Kubernetes, when it changes.

@@ -34,8 +34,11 @@ private:
 
 // What is beside the server in this process, and how it takes what nobody acts on.
 struct Surroundings {
-    bool simulated = false;           // the controllers and nodes of `berth up`; else whoever connects
-    bool strict_policies = false;     // policy that would only be stored is refused
+    bool simulated = false;        // the controllers and nodes of `berth up`; else whoever connects
+    bool strict_policies = false;  // policy that would only be stored is refused
+    bool shares = false;           // an arbitrator keeps Consumers
+    bool share_gates = false;      // new pods wait until it lets them in, but for these namespaces
+    std::vector<std::string> ungated_namespaces;
     std::vector<std::string> absent;  // controllers that were left out
 };
 

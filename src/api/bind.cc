@@ -58,7 +58,7 @@ Result<Binding> read_binding(const Call& call) {
 // The link to a reservation is the scheduler's to write, with a binding too.
 Status check_links(const Call& call, const Binding& binding) {
     if (call.who.in(kSchedulers)) return {};
-    for (const auto key : {model::kReservationAllocated, model::kReservationDraws}) {
+    for (const auto key : model::kPlacementAnnotations) {
         if (!binding.annotations.contains(key)) continue;
         return forbidden(fmt::format(
             "pods \"{}\" is forbidden: only the scheduler may set or change the annotation {}, not User \"{}\"",

@@ -173,6 +173,32 @@ TEST(Front, AWatchListEndsItsBeginningWithABookmark) {
     EXPECT_EQ(t.ask("GET", kMaps + "?watch=1&sendInitialEvents=true").code, 422);
 }
 
+TEST(Front, AWatchEndsWithItsCredentialAndWhoeverTakesBookmarksGoesOnFromThere) {
+    TestFront t;
+    bool welcome = true;
+    t.context.still_welcome = [&](const Identity&) { return welcome; };
+    auto person = t.send("GET", kMaps + "?watch=1");
+    auto informer = t.send("GET", kMaps + "?watch=1&allowWatchBookmarks=true");
+    for (auto* watch : {person.get(), informer.get()}) EXPECT_TRUE(TestFront::events(*watch).empty());
+    const auto created = t.ask("POST", kMaps, map("m", "1"));
+    welcome = false;
+    t.clock.advance(std::chrono::seconds(2));
+    std::string piece;
+    EXPECT_EQ(person->source->pull(piece), Source::State::Ended);
+    EXPECT_NE(piece.find("\"type\":\"ERROR\""), std::string::npos) << piece;
+    EXPECT_NE(piece.find("Unauthorized"), std::string::npos) << piece;
+    EXPECT_EQ(piece.find("ADDED"), std::string::npos) << "nothing more is told to it";
+    piece.clear();
+    EXPECT_EQ(informer->source->pull(piece), Source::State::Ended);
+    EXPECT_NE(piece.find("\"type\":\"BOOKMARK\""), std::string::npos) << piece;
+    EXPECT_EQ(piece.find("ERROR"), std::string::npos) << piece;
+    // What it was not told comes after the bookmark, not before.
+    const auto mark = base::parse_json(piece.substr(0, piece.find('\n')));
+    ASSERT_TRUE(mark);
+    EXPECT_LT(std::stoull(std::string(base::find_string(*mark, {"object", "metadata", "resourceVersion"}))),
+              std::stoull(created.text({"metadata", "resourceVersion"})));
+}
+
 TEST(Front, ATableHasItsColumnsInTheFirstEventOnly) {
     TestFront t;
     auto watch = t.send("GET", kMaps + "?watch=1", "", kTable);

@@ -49,6 +49,19 @@ TEST(Machines, ATopologyWithTwoZonesOfOneNameIsRefused) {
                    "zones[0].type: Required value");
 }
 
+TEST(Machines, CpusThatCannotBeAreRefused) {
+    TestFront t;
+    const auto topology = [](const std::string& detail) {
+        return R"({"metadata":{"name":"n1","annotations":{"node.koordinator.sh/cpu-topology":")" + detail +
+               R"("}},"topologyPolicies":["None"]})";
+    };
+    const std::string cpu = R"({\"id\":0,\"core\":0,\"socket\":0,\"node\":0})";
+    expect_refused(t.ask("POST", kTopologies, topology(R"({\"detail\":[)" + cpu + "," + cpu + "]}")),
+                   "CPU 0 is there twice");
+    expect_refused(t.ask("POST", kTopologies, topology("{")), "metadata.annotations[node.koordinator.sh/cpu-topology]");
+    EXPECT_EQ(t.ask("POST", kTopologies, topology(R"({\"detail\":[)" + cpu + "]}")).code, 201);
+}
+
 TEST(Machines, DevicesAreKeptMemberByMember) {
     TestFront t;
     const std::string gpu = R"({"type":"gpu","labels":{"a":"b"},"id":"GPU-1","minor":0,"moduleID":3,"health":true,)"

@@ -65,6 +65,35 @@ TEST_F(Nodes, ReadOnlyTheirOwnNode) {
     EXPECT_EQ(code("GET", "/api/v1/nodes?fieldSelector=metadata.name!%3Dn1"), 403);
 }
 
+TEST_F(Nodes, WriteWhatTheirAgentSaysOfThemAndOfNobodyElse) {
+    const std::string topologies = "/apis/topology.node.k8s.io/v1alpha1/noderesourcetopologies";
+    const std::string metrics = "/apis/slo.koordinator.sh/v1alpha1/nodemetrics";
+    const std::string slos = "/apis/slo.koordinator.sh/v1alpha1/nodeslos";
+    const std::string devices = "/apis/scheduling.koordinator.sh/v1alpha1/devices";
+    const auto topology = [](const std::string& name) {
+        return R"({"metadata":{"name":")" + name + R"("},"topologyPolicies":["None"],"zones":[]})";
+    };
+    EXPECT_EQ(code("POST", topologies, topology("n1")), 201);
+    EXPECT_EQ(code("POST", topologies, topology("n2")), 403);
+    for (const auto& path : {metrics, devices}) {
+        EXPECT_EQ(code("POST", path, named("n1")), 201) << path;
+        EXPECT_EQ(code("POST", path, named("n2")), 403) << path;
+        EXPECT_EQ(code("PATCH", path + "/n2", R"({"metadata":{"labels":{"a":"b"}}})", kMerge), 403) << path;
+        EXPECT_EQ(code("DELETE", path + "/n1"), 403) << path;
+    }
+    EXPECT_EQ(code("PATCH", metrics + "/n1/status", R"({"status":{"updateTime":"2026-01-01T00:00:00Z"}})", kMerge),
+              200);
+    EXPECT_EQ(code("PATCH", metrics + "/n2/status", R"({"status":{}})", kMerge), 403);
+    EXPECT_EQ(code("GET", topologies + "?fieldSelector=metadata.name%3Dn1"), 200);
+    EXPECT_EQ(code("GET", topologies), 403);
+    EXPECT_EQ(code("POST", slos, named("n1")), 403) << "how far best-effort pods may go is not the node's to say";
+    EXPECT_EQ(code("GET", slos + "/n2"), 403);
+    be_admin();
+    put(slos, named("n1"));
+    be("n1");
+    EXPECT_EQ(code("GET", slos + "/n1"), 200);
+}
+
 TEST_F(Nodes, WriteOnlyTheirOwnNodeAndLease) {
     EXPECT_EQ(code("PATCH", "/api/v1/nodes/n1/status", R"({"status":{"phase":"Running"}})", kMerge), 200);
     EXPECT_EQ(code("PATCH", "/api/v1/nodes/n2/status", R"({"status":{"phase":"Running"}})", kMerge), 403);

@@ -92,5 +92,25 @@ TEST(ShareObjects, AnAllocationHasAStatusOfItsOwn) {
     EXPECT_EQ(said.text({"status", "used", "cpu"}), "2");
 }
 
+TEST(ShareObjects, WithGatesANewPodWaitsForItsShare) {
+    TestFront t;
+    t.context.here.share_gates = true;
+    t.context.here.ungated_namespaces = {"kube-system"};
+    const std::string spec = R"("containers":[{"name":"c","image":"i"}])";
+    const auto gates = [&](const std::string& ns, const std::string& name, const std::string& more) {
+        const auto made = t.ask("POST", "/api/v1/namespaces/" + ns + "/pods",
+                                R"({"metadata":{"name":")" + name + R"("},"spec":{)" + more + spec + "}}");
+        EXPECT_EQ(made.code, 201) << made.raw.body;
+        const Json* found = base::find(made.json, {"spec", "schedulingGates"});
+        return found == nullptr ? std::string() : base::to_text(*found);
+    };
+    EXPECT_EQ(gates("default", "a", ""), R"([{"name":"berth.dev/share"}])");
+    EXPECT_EQ(gates("default", "b", R"("schedulingGates":[{"name":"x.io/y"}],)"),
+              R"([{"name":"x.io/y"},{"name":"berth.dev/share"}])");
+    EXPECT_EQ(gates("default", "c", R"("schedulingGates":[{"name":"berth.dev/share"}],)"),
+              R"([{"name":"berth.dev/share"}])");
+    EXPECT_EQ(gates("kube-system", "d", ""), "") << "it is always admitted";
+}
+
 }  // namespace
 }  // namespace berth::api

@@ -77,10 +77,7 @@ public:
         const auto now = context_.clock.now();
         if (now - last_asked_ >= std::chrono::seconds(1)) {
             last_asked_ = now;
-            if (!context_.still_welcome(who_)) {
-                failure_ = Error{Reason::Unauthorized, "Unauthorized"};
-                return fail(out);
-            }
+            if (!context_.still_welcome(who_)) return end_of_credential(out);
         }
         if (stopped_ || now >= ends_) {
             bookmark(out);
@@ -107,6 +104,17 @@ public:
     }
 
 private:
+    // A client that takes bookmarks follows for long: with its next credential it goes on from the bookmark, where an
+    // error would make it list everything again. Others are told why it is over.
+    State end_of_credential(std::string& out) {
+        if (bookmarks_) {
+            bookmark(out);
+            return State::Ended;
+        }
+        failure_ = Error{Reason::Unauthorized, "Unauthorized"};
+        return fail(out);
+    }
+
     State fail(std::string& out) {
         out += "{\"type\":\"ERROR\",\"object\":";
         base::append_text(status_json(*failure_), out);

@@ -124,7 +124,8 @@ Result<Files> open_listed(const std::string& list) {
         const auto colon = rest.find(':');
         const std::string path(rest.substr(0, colon));
         rest.remove_prefix(colon == std::string_view::npos ? rest.size() : colon + 1);
-        if (!path.empty() && fs::exists(path)) out.all.push_back(TRY(open_file(path)));
+        std::error_code trouble;  // what may be there and cannot be looked at is no file that is not there
+        if (!path.empty() && (fs::exists(path, trouble) || trouble)) out.all.push_back(TRY(open_file(path)));
     }
     if (out.all.empty()) return out.wrong("no such file");
     return out;
@@ -262,7 +263,9 @@ Result<Access> read_access(const AccessOptions& options) {
         return read_files(TRY(open_listed(named)), options.context);
     }
     const bool in_pod = !environment("KUBERNETES_SERVICE_HOST").empty() && options.context.empty();
-    if (in_pod && fs::exists(options.service_account + "/token")) return read_service_account(options.service_account);
+    std::error_code unknown;
+    if (in_pod && fs::exists(options.service_account + "/token", unknown))
+        return read_service_account(options.service_account);
     return read_kubeconfig(environment("HOME") + "/.kube/config", options.context);
 }
 

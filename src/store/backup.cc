@@ -65,9 +65,9 @@ Status remove_files(const DataDir& dir) {
 // A second name for each file of the present store, so that it stays whole in a directory of its own.
 Status keep_replaced(const DataDir& dir) {
     int number = 1;
-    while (TRY(size_of(fmt::format("{}/replaced-{}", dir.path, number)))) ++number;
-    const DataDir kept{fmt::format("{}/replaced-{}", dir.path, number)};
     std::error_code error;
+    while (fs::exists(fmt::format("{}/replaced-{}", dir.path, number), error)) ++number;
+    const DataDir kept{fmt::format("{}/replaced-{}", dir.path, number)};
     fs::create_directory(kept.path, error);
     for (const auto& [from, to] : {std::pair{dir.file(), kept.file()}, std::pair{dir.wal(), kept.wal()},
                                    std::pair{dir.acknowledged(), kept.acknowledged()}}) {

@@ -75,7 +75,13 @@ Status InPlace::check() const {
 
 Result<std::optional<uint64_t>> size_of(const std::string& path) {
     struct stat info = {};
-    if (stat(path.c_str(), &info) == 0) return std::optional<uint64_t>(info.st_size);
+    if (stat(path.c_str(), &info) == 0) {
+        if (!S_ISREG(info.st_mode)) {
+            return base::invalid(
+                fmt::format("{} is {}, not a file", path, S_ISDIR(info.st_mode) ? "a directory" : "a pipe or device"));
+        }
+        return std::optional<uint64_t>(info.st_size);
+    }
     if (errno == ENOENT || errno == ENOTDIR) return std::optional<uint64_t>();
     return system_error("look at " + path);
 }

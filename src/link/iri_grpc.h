@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "link/machine_runtime.h"
+
+// IRI over gRPC (proto/): unix sockets, and TCP, which needs mutual TLS off loopback.
+namespace berth::link {
+
+struct IriTls {
+    std::string certificate;  // files, PEM; empty: none
+    std::string key;
+    std::string ca;
+    bool given() const { return !certificate.empty() || !key.empty() || !ca.empty(); }
+};
+
+struct IriAddress {
+    std::string target;  // as gRPC names it
+    bool unix_socket = false;
+    bool loopback = false;
+};
+// "unix:///path" or HOST:PORT.
+Result<IriAddress> read_iri_address(const std::string& text);
+
+// The runtime must outlive it. What comes in is bounded: 4 MiB a message, 64 connections' calls at once.
+class IriServer {
+public:
+    virtual ~IriServer() = default;
+    virtual int port() const = 0;  // of TCP
+    static Result<std::unique_ptr<IriServer>> start(const std::string& address, const IriTls& tls,
+                                                    MachineRuntime& runtime);
+};
+
+// Calls end after `deadline` at the latest.
+Result<std::shared_ptr<MachineRuntime>> connect_iri(const std::string& address, const IriTls& tls,
+                                                    base::Duration deadline = std::chrono::seconds(5));
+
+}  // namespace berth::link
