@@ -19,7 +19,7 @@ const ledger::Kind* judged_kind(std::string_view stored) {
     static const auto by_name = [] {
         base::StringMap<const ledger::Kind*> out;
         for (const auto& kind : ledger::kinds()) {
-            if (kind.reader != ledger::Reader::Decides) out.emplace(kind.stored(), &kind);
+            if (kind.judged()) out.emplace(kind.stored(), &kind);
         }
         return out;
     }();
@@ -50,7 +50,7 @@ Error stays(const model::Reservation& before, std::string_view what) {
 BindGuard::BindGuard(const store::Store& store, BindRules rules, const base::Clock& clock)
     : clock_(clock), rules_(std::move(rules)) {
     for (const auto& kind : ledger::kinds()) {
-        if (kind.reader == ledger::Reader::Decides) continue;
+        if (!kind.judged()) continue;
         const auto page = store.list({.kind = kind.stored()});
         CHECK(page.ok());
         for (const auto& record : page->records) {
@@ -143,6 +143,10 @@ Status BindGuard::judge_hold(const model::Reservation& before, const model::Rese
     if (after.fault.empty() && before.fault.empty() && after.allocatable != before.allocatable) {
         return stays(before, "it cannot hold another amount");
     }
+    const bool opens = after.phase != before.phase;
+    if (!(after.which == before.which) && !(opens && before.which.empty())) {
+        return stays(before, "it cannot hold others");
+    }
     const bool same_owners = after.owners == before.owners;
     if (after.phase == before.phase && same_owners) return {};
     const auto index = ledger_.find_reservation(after.meta.uid);
@@ -153,6 +157,7 @@ Status BindGuard::judge_hold(const model::Reservation& before, const model::Rese
         const Resources missing = ledger_.shortage(index);
         return stays(before, fmt::format("it waits for {}", missing.empty() ? "its ports" : missing.text()));
     }
+    if (opens) TRY(rules_.judge_opening(after, ledger_));
     return same_owners ? Status() : judge_owners(after);
 }
 

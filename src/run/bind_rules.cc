@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <tuple>
 
+#include "ledger/which.h"
 #include "model/allocated.h"
 #include "model/preemption_hold.h"
 #include "sched/credit.h"
 #include "sched/decide.h"
 #include "sched/draw.h"
 #include "sched/match.h"
+#include "sched/plugins/numa.h"
 #include "sched/plugins/registry.h"
 #include "sched/victims.h"
 
@@ -48,6 +50,16 @@ Status judge_charge(const ledger::Charge& charge, bool joint, const ledger::View
     if (short_of.empty()) return {};
     return base::conflict(fmt::format("reservation \"{}\" is Restricted and has too little {} left for it", name,
                                       model::resource_name(short_of.front())));
+}
+
+Status judge_parts(const model::Which& which, const model::PodSpec& spec, const std::string& node,
+                   const ledger::Charges& charges, const ledger::View& ledger) {
+    const ledger::Row row = ledger.row_of(node);
+    if (row == ledger::kNoRow) return no_node(node);
+    const std::string why = sched::plugins::judge_record(which.cores, spec, ledger, row, charges);
+    if (why.empty()) return {};
+    return base::conflict(
+        fmt::format("node \"{}\" cannot give the cores \"{}\": {}", node, model::cpu_list_text(which.cores.cpus), why));
 }
 
 sched::Ask plain_ask(const model::Pod& pod) {
@@ -153,10 +165,19 @@ Status judge_links_stay(const model::Pod& before, const model::Pod& after) {
         fmt::format("pod \"{}\" is bound, and what it draws from does not change", after.meta.full_name()));
 }
 
+// Nor which ones it has, but that it has none any more.
+Status judge_which_stays(const model::Pod& before, const model::Pod& after) {
+    const model::Which is = model::read_which(after.meta.annotations);
+    if (is.empty() || is == model::read_which(before.meta.annotations)) return {};
+    return base::conflict(
+        fmt::format("pod \"{}\" is bound, and which cores it has does not change", after.meta.full_name()));
+}
+
 // As most changes do: they are those of the status.
 bool takes_the_same(const ledger::PodEntry& entry, const model::Pod& pod) {
     if (entry.spec->requests != pod.spec->requests) return false;
     const auto& notes = pod.meta.annotations;
+    if (!ledger::same_which(entry.which, ledger::which_of(pod))) return false;
     if (!entry.linked && !notes.has(model::kReservationAllocated) && !notes.has(model::kReservationDraws)) return true;
     const auto links = model::read_links(notes);
     return entry.linked && links && entry.linked->fault.empty() && entry.linked->links == *links &&
@@ -210,6 +231,7 @@ Resources BindRules::lacking(const model::Pod& pod, const ledger::View& ledger) 
 Status BindRules::judge_bind(const model::Pod& pod, const ledger::View& ledger) const {
     const auto links = model::read_links(pod.meta.annotations);
     if (!links) return base::conflict(links.error().message);
+    TRY(judge_which(pod, *links, ledger));
     if (links->empty() && pod.spec->ports.empty() && pod.spec->volumes.empty()) {
         return judge(plain_ask(pod), pod.node, ledger, fit_for(pod));
     }
@@ -246,6 +268,16 @@ Status BindRules::judge_links(const sched::Ask& ask, const model::Links& links, 
                                       links.allocated->name, pod.node, names_of(lacks)));
 }
 
+// Which ones of the node's parts it says it has must be there for it: nobody else's, and no others than there are.
+Status BindRules::judge_which(const model::Pod& pod, const model::Links& links, const ledger::View& ledger) {
+    const model::Which which = model::read_which(pod.meta.annotations);
+    if (which.empty()) return {};
+    if (!which.fault.empty()) return base::conflict(which.fault);
+    const ledger::Row row = ledger.row_of(pod.node);
+    if (row == ledger::kNoRow) return no_node(pod.node);
+    return judge_parts(which, *pod.spec, pod.node, ledger.charges_of(pod.spec->requests, links, row), ledger);
+}
+
 Status BindRules::judge_volumes(const sched::Ask& ask, const model::Links& links, const ledger::View& ledger) const {
     TRY(judge(ask, ask.pod->node, ledger, holders_));
     sched::Ask drawing = plain_ask(*ask.pod);
@@ -262,6 +294,7 @@ Status BindRules::judge_created(const model::Pod& pod, const ledger::View& ledge
         refused.causes.push_back({"NodeNotFound", fmt::format("node \"{}\" not found", pod.node), ""});
         return by_node(std::move(refused));
     }
+    if (auto fits = judge_which(pod, counting_links(pod, ledger), ledger); !fits) return by_node(fits.error());
     const sched::Ask ask = sched::ask_for(pod, ledger);
     if (auto fits = judge(ask, pod.node, ledger, ports_); !fits) return by_node(fits.error());
     for (const auto id : in_order(lacking(pod, ledger))) {
@@ -291,6 +324,7 @@ Status BindRules::judge_change(const model::Pod& after, ledger::PodIndex index, 
 
 Status BindRules::judge_growth(const model::Pod& before, const model::Pod& after, const ledger::View& ledger) const {
     TRY(judge_links_stay(before, after));
+    TRY(judge_which_stays(before, after));
     const Resources lacks = lacking(after, ledger);
     const Resources lacked = lacking(before, ledger);
     for (const auto id : in_order(lacks)) {
@@ -308,6 +342,12 @@ Status BindRules::judge_growth(const model::Pod& before, const model::Pod& after
     return {};
 }
 
+Status BindRules::judge_opening(const model::Reservation& reservation, const ledger::View& ledger) {
+    if (!reservation.which.fault.empty()) return base::conflict(reservation.which.fault);
+    if (reservation.which.empty()) return {};
+    return judge_parts(reservation.which, *reservation.spec, reservation.node, {}, ledger);
+}
+
 // It holds what its status says, which may be more than its template asks for.
 Status BindRules::judge_place(const model::Reservation& reservation, const ledger::View& ledger) const {
     const auto known = ledger.find_reservation(reservation.meta.uid);
@@ -322,6 +362,8 @@ Status BindRules::judge_place(const model::Reservation& reservation, const ledge
     const bool waits = reservation.phase == model::ReservationPhase::Waiting;
     if (waits && !model::preemption_hold_owner(reservation).empty()) return judge_waiting_room(reservation, ledger);
     TRY(judge(ask, reservation.node, ledger, ports_));
+    if (!reservation.which.fault.empty()) return base::conflict(reservation.which.fault);
+    TRY(judge_parts(reservation.which, held, reservation.node, {}, ledger));
     if (!waits) TRY(judge(ask, reservation.node, ledger, reservations_fit_));
     if (reservation.spec->volumes.empty()) return {};
     TRY(judge(ask, reservation.node, ledger, holders_));

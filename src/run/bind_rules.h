@@ -32,12 +32,15 @@ public:
     // A reservation with the node that it is to have. One that is to wait there needs no room yet; a preempting pod's
     // needs nothing that a pod has.
     Status judge_place(const model::Reservation& reservation, const ledger::View& ledger) const;
+    // One that waited and has its room now: which ones of the node's parts it gets.
+    static Status judge_opening(const model::Reservation& reservation, const ledger::View& ledger);
 
 private:
     const sched::Profile& fit_for(const model::Pod& pod) const;
     Status judge_growth(const model::Pod& before, const model::Pod& after, const ledger::View& ledger) const;
     Resources lacking(const model::Pod& pod, const ledger::View& ledger) const;
     Status judge_links(const sched::Ask& ask, const model::Links& links, const ledger::View& ledger) const;
+    static Status judge_which(const model::Pod& pod, const model::Links& links, const ledger::View& ledger);
     Status judge_volumes(const sched::Ask& ask, const model::Links& links, const ledger::View& ledger) const;
 
     sched::Profile ports_, fit_, holders_, attachments_;

@@ -24,6 +24,7 @@ sched::SchedulerOptions scheduler_options(const ClusterOptions& options) {
     sched::SchedulerOptions out;
     out.claims_first = !options.ends_with_bind;
     out.holds_rooms = options.holds_rooms;
+    out.shares = options.shares;
     out.first_backoff = kBackoff;
     out.longest_backoff = kBackoff;
     out.counts_costs = false;
@@ -55,6 +56,17 @@ sched::Scheduler::Profiles usual_profiles() {
         out.emplace(name, sched::default_profile());
     }
     return out;
+}
+
+model::Pod made_again(model::Pod pod) {
+    pod.node.clear();
+    pod.nominated_node.clear();
+    pod.phase = model::PodPhase::Pending;
+    pod.started.reset();
+    pod.meta.uid.clear();
+    pod.meta.created = {};
+    for (const auto key : model::kPlacementAnnotations) pod.meta.annotations.erase(key);
+    return pod;
 }
 
 Cluster::Cluster(base::Time now, ClusterOptions options)
@@ -177,15 +189,8 @@ void Cluster::erase_pod(const std::string& key) {
 void Cluster::displace(const std::string& ns, const std::string& name) {
     const auto found = pods_.find(key_of(ns, name));
     if (found == pods_.end()) return;
-    model::Pod again = found->second.pod;
+    model::Pod again = made_again(found->second.pod);
     erase_pod(found->first);
-    again.node.clear();
-    again.nominated_node.clear();
-    again.phase = model::PodPhase::Pending;
-    again.started.reset();
-    again.meta.uid.clear();
-    again.meta.created = {};
-    for (const auto key : {model::kReservationAllocated, model::kReservationDraws}) again.meta.annotations.erase(key);
     put(std::move(again));
 }
 
@@ -208,12 +213,12 @@ void Cluster::advance_to(base::Time wall) {
 // In the order in which they came, once the classes are known that they name. A pending one whose class is not there
 // stays outside the queue.
 void Cluster::feed_fresh() {
-    ledger::default_storage_class(scheduler_.ledger());
+    for (auto& claim : ledger::given_default_class(ledger())) put_read("PersistentVolumeClaim", std::move(claim));
     std::erase_if(fresh_, [&](const auto& entry) {
         const auto& [is_reservation, key] = entry.second;
         if (is_reservation) return find_class(reservations_.find(key)->second);
         StoredPod& stored = pods_.find(key)->second;
-        stored.unclassed = !scheduler_.ledger().priority_classes().apply(stored.pod).ok();
+        stored.unclassed = !ledger().priority_classes().apply(stored.pod).ok();
         if (!stored.unclassed) feed(stored.pod);
         return !stored.unclassed;
     });
@@ -224,7 +229,7 @@ bool Cluster::find_class(StoredReservation& stored) {
     const auto* known = ledger().priority_classes().find(named);
     stored.unclassed = !named.empty() && !known;
     if (stored.unclassed) {
-        scheduler_.ledger().put(stored.object);  // its end is seen all the same
+        scheduler_.put_unclassed(stored.object);
         return false;
     }
     if (known) {
@@ -235,6 +240,7 @@ bool Cluster::find_class(StoredReservation& stored) {
 }
 
 void Cluster::prepare() {
+    if (stop_) return;
     feed_fresh();
     do {
         carry_out_all(step(0));
@@ -263,6 +269,7 @@ void Cluster::store(control::ReservationChange change) {
 std::vector<Placement> Cluster::settle() {
     said_.clear();
     decisions_ = 0;
+    steps_ = 0;
     again_.reset();
     prepare();
     const auto order = turns();
@@ -289,12 +296,21 @@ std::vector<Placement> Cluster::settle() {
     return out;
 }
 
+void Cluster::settle_before(size_t turn) {
+    prepare();
+    steps_ = 0;
+    stop_ = turn;
+    rest();
+}
+
 // A jump that moved nobody would be followed by another like it.
 void Cluster::rest() {
     const base::Instant end = now_ + kAhead;
     progress_ = true;
     while (true) {
         drain();
+        if (stop_ && steps_ >= *stop_) return;
+        ++steps_;
         if (reconcile()) continue;
         const auto next = scheduler_.next_wake();
         if (!next || *next > end || !std::exchange(progress_, false)) return;
@@ -306,11 +322,13 @@ void Cluster::rest() {
 void Cluster::drain() {
     size_t left = kMostSteps * (pods_.size() + reservations_.size() + 1);
     for (; left > 0; --left) {
+        if (stop_ && steps_ >= *stop_) return;
         if (auto plans = step(1); !plans.empty()) {
             const std::string preemptor = preemptor_in(plans);
             if (!preemptor.empty()) tell_again(preemptor);
             carry_out_all(std::move(plans));
             if (!preemptor.empty()) make_way(preemptor);
+            ++steps_;
             continue;
         }
         const auto next = scheduler_.next_wake();
@@ -386,6 +404,7 @@ void Cluster::see(const sched::Ask& ask, const sched::Strikes* refused) {
         }
     }
     if (!fresh && !answer.error.empty()) return;
+    answer.turn = steps_;
     said = {std::move(answer), ++decisions_, !fresh};
 }
 
@@ -397,6 +416,7 @@ void Cluster::tell_again(const std::string& uid) {
     answer.ns = before->answer.ns;
     answer.name = before->answer.name;
     answer.victims = before->answer.victims;
+    answer.turn = steps_;
     tell(answer, again_->second, ledger());
     *before = {std::move(answer), ++decisions_, true};
 }
@@ -436,29 +456,17 @@ const sched::Profile& Cluster::profile_for(const model::PodSpec& spec) const {
 }
 
 sched::Decision Cluster::decide(const model::Pod& pod) {
-    ledger::Ledger& table = scheduler_.ledger();
-    const sched::Profile& profile = profile_for(*pod.spec);
-    const sched::Nominated& nominated = scheduler_.nominated();
-    const sched::Ask ask = sched::ask_for(pod, table);
-    const auto rows = static_cast<ledger::Row>(table.rows());
-    auto verdict = sched::weigh(ask, table, profile, sched::filter(ask, table, profile, nominated, 0, rows));
-    const ledger::Row waited_for = table.row_of(pod.nominated_node);
-    if (waited_for != ledger::kNoRow && verdict.strikes.open(waited_for)) {
-        verdict.chosen = waited_for;
-        verdict.fault.clear();  // a nominated node is not weighed against others
-    }
-    return sched::decided(ask, table, nominated, std::move(verdict));
+    return scheduler_.would_decide(pod, profile_for(*pod.spec));
 }
 
 sched::Decision Cluster::decide(const model::Reservation& reservation) {
-    return sched::decide_reservation(reservation, scheduler_.ledger(), profile_for(*reservation.spec),
-                                     scheduler_.nominated());
+    return scheduler_.would_decide(reservation, profile_for(*reservation.spec));
 }
 
 sched::Preemption Cluster::would_preempt(const sched::Ask& ask, const sched::Strikes& strikes) {
     const sched::Profile& profile = profile_for(*ask.spec);
     if (!profile.preempts) return {};
-    return sched::preempt(ask, scheduler_.ledger(), profile, strikes, scheduler_.nominated(), costs_);
+    return scheduler_.would_preempt(ask, profile, strikes, costs_);
 }
 
 const model::Pod* Cluster::pod(std::string_view ns, std::string_view name) const {

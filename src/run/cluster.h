@@ -23,6 +23,9 @@ namespace berth::run {
 // The default profile under the names that manifests use.
 sched::Scheduler::Profiles usual_profiles();
 
+// A pod as whoever made it would make it again: pending, on no node.
+model::Pod made_again(model::Pod pod);
+
 struct ClusterOptions {
     sched::Scheduler::Profiles profiles = usual_profiles();
     bool preempts = true;
@@ -31,6 +34,8 @@ struct ClusterOptions {
     bool holds_rooms = false;
     // The server ends an allocateOnce reservation with the bind; else it is claimed before.
     bool ends_with_bind = true;
+    // Pods start where their namespaces deserve it; absent: as if there were no shares.
+    std::optional<share::Settings> shares = {};
     std::optional<base::Duration> gc = {};  // how long final reservations are kept; absent: for ever
 };
 
@@ -59,6 +64,9 @@ public:
     // pending and was decided about, or cannot be: in the order of the queue, but whoever got a place only when others
     // had made room comes when that was. Who was refused again keeps the first answer.
     std::vector<Placement> settle();
+    // Begins as settle() would, and stops before this turn; nothing happens of itself from then on. Equal objects in
+    // equal order go the same way.
+    void settle_before(size_t turn);
     // What the API server and the controllers would have done by now; settle() begins with it.
     void prepare();
     // The same step by step, for those who want to come between a plan and what comes of it.
@@ -80,6 +88,7 @@ public:
     sched::Preemption would_preempt(const sched::Ask& ask, const sched::Strikes& strikes);
 
     const sched::Scheduler& scheduler() const { return scheduler_; }
+    bool shares() const { return options_.shares.has_value(); }
     const ledger::View& ledger() const { return scheduler_.ledger(); }
     base::Time wall() const { return wall_; }
     // As they are stored now; nullptr: there is none.
@@ -119,6 +128,11 @@ private:
         auto rank() const { return std::tuple(minus_priority, created, arrival); }
     };
 
+    // An object of a kind that is kept nowhere but in the ledger.
+    template <class T>
+    void put_read(std::string_view kind, std::shared_ptr<const T> object) {
+        scheduler_.put(*ledger::kind_named(kind), ledger::Object(std::move(object)), now_);
+    }
     void feed(const model::Pod& pod);
     void store(model::Reservation reservation);
     void store(control::ReservationChange change);
@@ -177,6 +191,8 @@ private:
     std::unordered_map<std::string, Said> said_;  // by uid, since settle() began
     std::unordered_map<std::string, std::string> refusals_;  // by uid: what a pod was last told
     uint64_t decisions_ = 0;
+    size_t steps_ = 0;            // since settle() began: decisions with what followed, and rests between them
+    std::optional<size_t> stop_;  // before this step
     std::optional<std::pair<std::string, sched::Strikes>> again_;  // the last that was refused once more, and why
 };
 

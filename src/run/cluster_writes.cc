@@ -63,6 +63,7 @@ Outcome Cluster::write(const sched::BindPod& bind) {
 void Cluster::tell_draws(const model::Pod& pod, Placement& answer) const {
     const auto index = ledger().find_pod(pod.meta.uid);
     if (index == ledger::kNone) return;
+    if (const auto& which = ledger().pod(index).which) answer.which = *which;
     for (const auto& charge : ledger().pod(index).charges()) {
         const model::Meta& from = ledger().reservation(charge.reservation).object->meta;
         if (answer.reservation.empty()) answer.reservation = from.name;
@@ -165,6 +166,7 @@ Outcome Cluster::write(const sched::WriteReservation& write) {
         const auto* ready = model::find_condition(write.status, "Ready");
         const bool waits = write.status.phase == model::ReservationPhase::Waiting;
         told->answer.node = write.status.node;
+        told->answer.which = write.status.which;
         told->answer.message = waits && ready ? ready->message : "";
     }
     return outcome;
@@ -183,33 +185,32 @@ Outcome Cluster::write(const sched::OpenReservation& open) {
 // ---- volumes
 
 void Cluster::bind_claim(const model::ClaimRef& ref, const std::string& volume) {
-    auto& volumes = scheduler_.ledger().volumes();
+    const auto& volumes = ledger().volumes();
     auto claim = std::make_shared<model::PersistentVolumeClaim>(*volumes.claims().seen(ref.ns + "/" + ref.name));
     claim->meta.revision = ++revision_;
     claim->volume = volume;
     claim->phase = model::ClaimPhase::Bound;
     claim->bind_completed = true;
-    volumes.put(std::shared_ptr<const model::PersistentVolumeClaim>(std::move(claim)));
     progress_ = true;
-    scheduler_.notify(sched::Change::Volume, now_);
+    put_read<model::PersistentVolumeClaim>("PersistentVolumeClaim", std::move(claim));
 }
 
 Outcome Cluster::write(const sched::KeepVolume& keep) {
-    auto& volumes = scheduler_.ledger().volumes();
+    const auto& volumes = ledger().volumes();
     const auto held = volumes.volumes().seen(keep.volume);
     if (!held || !volumes.claims().seen(keep.claim.ns + "/" + keep.claim.name)) return Outcome::Refused;
     auto volume = std::make_shared<model::PersistentVolume>(*held);
     volume->meta.revision = ++revision_;
     volume->claim = keep.claim;
     volume->phase = model::VolumePhase::Bound;
-    volumes.put(std::shared_ptr<const model::PersistentVolume>(std::move(volume)));
+    put_read<model::PersistentVolume>("PersistentVolume", std::move(volume));
     bind_claim(keep.claim, keep.volume);
     return Outcome::Done;
 }
 
 // Whoever makes volumes of the class makes one.
 Outcome Cluster::write(const sched::SelectNode& select) {
-    auto& volumes = scheduler_.ledger().volumes();
+    const auto& volumes = ledger().volumes();
     const auto claim = volumes.claims().seen(select.claim.ns + "/" + select.claim.name);
     const auto made_by = claim ? volumes.classes().find(claim->class_name()) : nullptr;
     if (!made_by) return Outcome::Refused;
@@ -227,7 +228,7 @@ Outcome Cluster::write(const sched::SelectNode& select) {
         model::VolumeSource{std::string(model::driver_of_provisioner(made_by->provisioner)), volume->meta.name, true};
     volume->phase = model::VolumePhase::Bound;
     const std::string name = volume->meta.name;
-    volumes.put(std::shared_ptr<const model::PersistentVolume>(std::move(volume)));
+    put_read<model::PersistentVolume>("PersistentVolume", std::move(volume));
     bind_claim(select.claim, name);
     return Outcome::Done;
 }

@@ -46,8 +46,9 @@ control::ObjectPtr object_of(const ledger::Object& object, const link::FeedEvent
 
 // A pod that is not bound is nobody's owner, and need not be read unless it carries what only bound ones may.
 bool says_something(const std::string& pod) {
-    return base::mentions(pod, "\"nodeName\"") || base::mentions(pod, model::kReservationAllocated) ||
-           base::mentions(pod, model::kReservationDraws);
+    return base::mentions(pod, "\"nodeName\"") ||
+           std::any_of(model::kPlacementAnnotations.begin(), model::kPlacementAnnotations.end(),
+                       [&](std::string_view key) { return base::mentions(pod, key); });
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ struct Placement {
     std::string from;         // the node that it had to leave before; empty: none
     std::string reservation;  // the one it draws from
     std::map<std::string, model::Resources> charges;
+    model::Which which;                 // of the node's parts
     std::vector<std::string> feasible;  // by name
     std::map<std::string, int64_t> scores;
     std::map<std::string, int64_t> reservation_scores;
@@ -25,6 +26,7 @@ struct Placement {
     std::string message;  // "0/3 nodes are available: ...", when it is not placed
     std::string error;    // why it was not even tried
     bool gated = false;   // because it waits on purpose
+    size_t turn = 0;      // how many steps went before what stands here; see Cluster::settle_before()
 };
 
 // Where it could have gone, and why not elsewhere.

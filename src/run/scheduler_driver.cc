@@ -10,6 +10,7 @@
 #include "model/pod.h"
 #include "run/decoded.h"
 #include "run/requests.h"
+#include "sched/shares.h"
 
 namespace berth::run {
 namespace {
@@ -18,6 +19,7 @@ constexpr size_t kDecisionsPerRound = 256;
 // Binds that may be under way at once: enough to keep group commit busy, few enough that a slow server slows us.
 constexpr size_t kMostUnderWay = 4096;
 constexpr base::Duration kLongestWait = std::chrono::seconds(1);
+constexpr base::Duration kTellShares = std::chrono::seconds(1);
 constexpr auto kLivePods = "status.phase!=Succeeded,status.phase!=Failed";
 
 // What the server said, where it did not do as it was told.
@@ -46,6 +48,7 @@ SchedulerDriver::SchedulerDriver(Doors doors, sched::Scheduler::Profiles profile
       metrics_(doors.metrics),
       clock_(doors.clock) {
     for (const auto& kind : ledger::kinds()) {
+        if (kind.reader == ledger::Reader::Shares && !options.shares) continue;
         link::Resource resource = resource_of(kind);
         if (kind.plural == "pods") resource.only = kLivePods;
         session_.follow(std::string(kind.kind), resource);
@@ -76,6 +79,10 @@ bool SchedulerDriver::decide() {
     const auto since = clock_.now();
     auto plans = scheduler_.step(now_.now, now_.wall, kDecisionsPerRound);
     metrics_.round(scheduler_, clock_.now() - since);
+    if (scheduler_.shares() != nullptr && now_.now - shares_told_ >= kTellShares) {
+        shares_told_ = now_.now;
+        metrics_.shares(scheduler_.shares()->accounts(scheduler_.ledger()));
+    }
     const bool any = !plans.empty();
     carry_out(std::move(plans));
     return any;

@@ -71,7 +71,8 @@ private:
     link::Recorder recorder_;
     SchedulerMetrics metrics_;
     const base::Clock& clock_;
-    Moment now_;         // of this turn
+    Moment now_;  // of this turn
+    base::Instant shares_told_;
     bool busy_ = false;  // in the last turn
     bool stopping_ = false;
 };

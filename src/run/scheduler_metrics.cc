@@ -100,6 +100,42 @@ void SchedulerMetrics::round(const sched::Scheduler& scheduler, base::Duration t
     before_ = counts;
 }
 
+// An amount that nobody has any more is 0.
+void SchedulerMetrics::shares(const std::vector<share::Account>& accounts) {
+    struct Family {
+        std::string_view name, help;
+        const model::Resources& (*of)(const share::Account&);
+    };
+    static constexpr std::array<Family, 4> kFamilies{
+        Family{"scheduler_share_deserved", "What the namespace may have now.",
+               [](const share::Account& a) -> const model::Resources& { return a.share.deserved; }},
+        Family{"scheduler_share_used", "What the namespace has.",
+               [](const share::Account& a) -> const model::Resources& { return a.used; }},
+        Family{"scheduler_share_borrowed", "What it deserves above its guarantee.",
+               [](const share::Account& a) -> const model::Resources& { return a.borrowed; }},
+        Family{"scheduler_share_lent", "What others have of its guarantee.",
+               [](const share::Account& a) -> const model::Resources& { return a.lent; }}};
+    ++rounds_;
+    for (size_t i = 0; i < kFamilies.size(); ++i) {
+        for (const auto& account : accounts) {
+            kFamilies[i].of(account).for_each([&](model::ResourceId id, int64_t amount) {
+                const std::string resource(model::resource_name(id));
+                Shown& shown = shown_[{i, account.name, id}];
+                if (shown.gauge == nullptr) {
+                    shown.gauge = &metrics_.gauge(kFamilies[i].name, kFamilies[i].help,
+                                                  {{"namespace", account.name}, {"resource", resource}});
+                }
+                shown.round = rounds_;
+                const bool cores = id == model::kCpu || resource == "limits.cpu";
+                shown.gauge->set(static_cast<double>(amount) / (cores ? 1000 : 1));
+            });
+        }
+    }
+    for (auto& [key, shown] : shown_) {
+        if (shown.round != rounds_) shown.gauge->set(0);
+    }
+}
+
 void SchedulerMetrics::planned(const std::vector<sched::Plan>& plans) {
     std::map<std::string_view, int> victims;
     for (const auto& plan : plans) {

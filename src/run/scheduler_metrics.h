@@ -3,11 +3,13 @@
 #include <array>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "sched/scheduler.h"
+#include "share/answer.h"
 
 namespace berth::run {
 
@@ -23,6 +25,8 @@ public:
     void failed(const std::string& profile, base::Duration took);
     // After a round of decisions: what was refused in it, and who waits now.
     void round(const sched::Scheduler& scheduler, base::Duration took);
+    // What namespaces deserve, use, borrow and lend now.
+    void shares(const std::vector<share::Account>& accounts);
     // Counts those who must go.
     void planned(const std::vector<sched::Plan>& plans);
 
@@ -47,6 +51,12 @@ private:
     base::Gauge& pods_;
     base::Histogram& victims_;
     sched::SchedulerCounts before_;
+    struct Shown {
+        base::Gauge* gauge = nullptr;
+        uint64_t round = 0;
+    };
+    std::map<std::tuple<size_t, std::string, model::ResourceId>, Shown> shown_;  // of shares, by number and namespace
+    uint64_t rounds_ = 0;
 };
 
 }  // namespace berth::run

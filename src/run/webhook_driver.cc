@@ -17,16 +17,6 @@ constexpr base::Duration kAssumed = std::chrono::seconds(65);
 constexpr base::Duration kReadAgain = std::chrono::seconds(5);
 // The scheduler may have seen the pod before us; the API server waits for five seconds.
 constexpr base::Duration kPatience = std::chrono::seconds(3);
-constexpr base::Duration kBetweenWrites = std::chrono::milliseconds(500);
-constexpr base::Duration kAssert = std::chrono::seconds(60);  // somebody may have changed or deleted it
-
-std::string review(std::string_view uid, bool allowed, const std::string& why) {
-    JsonObject response{{"uid", uid}, {"allowed", allowed}};
-    if (!allowed) response["status"] = JsonObject{{"code", 409}, {"reason", "Conflict"}, {"message", why}};
-    return base::to_text(Json(JsonObject{
-        {"apiVersion", "admission.k8s.io/v1"}, {"kind", "AdmissionReview"}, {"response", std::move(response)}}));
-}
-
 std::string text_at(const Json& document, std::initializer_list<std::string_view> path) {
     return std::string(base::find_string(document, path));
 }
@@ -49,9 +39,12 @@ model::Pod bound(model::Pod pod, const std::string& node, const model::Labels& a
 }  // namespace
 
 WebhookDriver::WebhookDriver(Doors doors, WebhookOptions options)
-    : doors_(std::move(doors)), session_(std::move(doors_.server), doors_.wake), options_(std::move(options)) {
+    : doors_(std::move(doors)),
+      session_(std::move(doors_.server), doors_.wake),
+      options_(std::move(options)),
+      keeper_({options_.host, options_.port, options_.path, options_.certificate_life}, "berth-controllers") {
     for (const auto& kind : ledger::kinds()) {
-        if (kind.reader != ledger::Reader::Decides) session_.follow(std::string(kind.kind), resource_of(kind));
+        if (kind.judged()) session_.follow(std::string(kind.kind), resource_of(kind));
     }
 }
 
@@ -97,14 +90,13 @@ void WebhookDriver::turn(const Moment& now) {
     now_ = now;
     session_.poll([this](const auto& kind, const auto& event) { apply(*ledger::kind_named(kind), event); });
     session_.answers([this](const Sent& sent, const Result<link::Reply>& reply) {
-        sent.pod.empty() ? registered(reply) : take_stored(sent.pod, reply);
+        sent.pod.empty() ? keeper_.registered(reply) : take_stored(sent.pod, reply);
     });
     if (stopping_) return close();
     if (!session_.synced()) return;
     read_stale();
     ledger_.pass_time(now.wall, now.now);
     recount_held();
-    keep_certificate();
     keep_registered();
     answer_questions();
 }
@@ -208,7 +200,7 @@ bool WebhookDriver::try_answer(Question& question) {
         if (now_.now < *question.since + kPatience) return false;
         verdict = base::conflict("the pod is not known here yet");
     }
-    question.answer(200, review(question.uid, verdict->ok(), verdict->ok() ? "" : verdict->error().message));
+    question.answer(200, review_answer(question.uid, verdict->ok() ? "" : verdict->error().message));
     return true;
 }
 
@@ -256,59 +248,16 @@ void WebhookDriver::assume(const model::Pod& pod, uint64_t from) {
 
 // ---- certificate, server, configuration
 
-void WebhookDriver::keep_certificate() {
-    const bool due = !current_ || now_.now >= issued_ + options_.certificate_life * 2 / 3;
-    if (due && !next_keys_) {
-        auto made = doors_.issue(options_.certificate_life);
-        if (!made) return base::log_error("No certificate for the webhook", {{"error", made.error()}});
-        next_keys_ = std::move(*made);
-    }
-    if (!next_keys_) return;
-    // A server that is in use is replaced only when the API server has been told of the new authority.
-    if (current_ && !next_is_known_) return;
-    if (!listen(*next_keys_)) return;
-    previous_ca_ = current_ ? current_->ca_pem : "";
-    current_ = std::exchange(next_keys_, std::nullopt);
-    issued_ = now_.now;
-    next_is_known_ = false;
-}
-
-bool WebhookDriver::listen(const ServingKeys& keys) {
-    close();
-    const auto started = doors_.listen(keys);
-    if (!started) base::log_error("The webhook cannot listen", {{"error", started.error()}});
-    return started.ok();
-}
-
-void WebhookDriver::registered(const Result<link::Reply>& reply) {
-    const bool written = reply && reply->ok();
-    if (!written) {
-        base::log_warning("The webhook's configuration was not written",
-                          {{"answer", reply ? reply->body.substr(0, 300) : reply.error().message}});
-    }
-    confirmed_ = written ? sent_ : "";
-    next_is_known_ = written && sent_with_next_;
-}
-
 void WebhookDriver::keep_registered() {
-    const auto passed = [&](base::Duration span) { return !registered_ || now_.now >= *registered_ + span; };
-    if (!current_ || session_.under_way() > 0 || !passed(kBetweenWrites)) return;
-    WebhookTarget target;
-    target.url = fmt::format("https://{}:{}{}", options_.host, options_.port, options_.path);
-    target.ca_pem = previous_ca_ + current_->ca_pem + (next_keys_ ? next_keys_->ca_pem : "");
-    target.trusted = options_.trusted;
-    std::string wanted = base::to_text(webhook_configuration(target, held_));
-    if (wanted == confirmed_ && !passed(kAssert)) return;
-    registered_ = now_.now;
-    sent_ = std::move(wanted);
-    sent_with_next_ = next_keys_.has_value();
-    confirmed_.clear();
-    session_.send({"PATCH",
-                   fmt::format("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/{}"
-                               "?fieldManager=berth-controllers&force=true",
-                               kWebhookConfiguration),
-                   sent_, "application/apply-patch+yaml"},
-                  Sent{});
+    const auto wanted = [this](const std::string& url, const std::string& ca) {
+        const WebhookTarget target{url, ca, options_.trusted};
+        return std::vector<WebhookRegistration>{
+            {fmt::format("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/{}",
+                         kWebhookConfiguration),
+             webhook_configuration(target, held_)}};
+    };
+    for (auto& request : keeper_.turn(now_.now, session_.under_way() > 0, doors_, [this] { close(); }, wanted))
+        session_.send(std::move(request), Sent{});
 }
 
 }  // namespace berth::run

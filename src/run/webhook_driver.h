@@ -12,16 +12,9 @@
 #include "ledger/intake.h"
 #include "link/session.h"
 #include "run/bind_rules.h"
-#include "run/driver.h"
+#include "run/webhook_keeper.h"
 
 namespace berth::run {
-
-// What the API server may ask us with, and whom it then trusts.
-struct ServingKeys {
-    std::string certificate_pem;
-    std::string key_pem;
-    std::string ca_pem;
-};
 
 struct WebhookOptions {
     std::string host = {};  // where the API server reaches us
@@ -36,22 +29,11 @@ struct WebhookOptions {
 // A ledger of stored objects, and of what was just let through, answers; nodes that hold nothing are not its business.
 // It renews its certificate, and writes the configuration that points at it. That stays after our end, so that nodes
 // with holds are closed until the next one answers.
-class WebhookDriver final : public Driver {
+class WebhookDriver final : public WebhookJudge {
 public:
-    // `answer` is called with a code and a body, once or, when we end, never.
-    using Answer = std::function<void(int code, std::string body)>;
-    struct Doors {
-        std::unique_ptr<link::ApiClient> server;
-        link::Wake wake;
-        std::function<Result<ServingKeys>(base::Duration life)> issue;
-        // Answers with these keys from now on; an Error when it cannot, then nobody is answered.
-        std::function<Status(const ServingKeys& keys)> listen;
-        std::function<void()> close;
-    };
     WebhookDriver(Doors doors, WebhookOptions options);
 
-    // Any thread: an AdmissionReview came.
-    void ask(const std::string& body, Answer answer);
+    void ask(const std::string& body, Answer answer) override;
 
     void turn(const Moment& now) override;
     base::Instant next() const override;
@@ -89,7 +71,6 @@ private:
     void apply_pod(const model::Pod& pod);
     void read_stale();
     void take_stored(const std::string& uid, const Result<link::Reply>& reply);
-    void registered(const Result<link::Reply>& reply);
     void recount_held();
     static Result<Question> read(const std::string& body);
     void answer_questions();
@@ -99,8 +80,6 @@ private:
     Status judge_bind(const model::Pod& pod) const;
     void assume(const model::Pod& pod, uint64_t from);
 
-    void keep_certificate();
-    bool listen(const ServingKeys& keys);
     void keep_registered();
 
     Doors doors_;
@@ -112,12 +91,7 @@ private:
     std::set<std::string> held_;           // nodes with live reservations
     bool held_changed_ = true;
 
-    std::optional<ServingKeys> current_, next_keys_;
-    base::Instant issued_{};
-    std::string previous_ca_;
-    std::optional<base::Instant> registered_;
-    std::string sent_, confirmed_;
-    bool sent_with_next_ = false, next_is_known_ = false;
+    WebhookKeeper keeper_;
 
     std::mutex mutex_;  // guards asked_
     std::vector<Question> asked_;

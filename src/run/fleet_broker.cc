@@ -1,0 +1,367 @@
+#include "run/fleet_broker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+
+namespace berth::run {
+namespace {
+
+using fleet::kMachines;
+using fleet::kReservations;
+using link::RuntimeChange;
+using model::HoldAnswer;
+using model::HoldReason;
+using model::HoldState;
+using model::IriMachine;
+using model::IriReservation;
+using Verb = model::Write::Verb;
+
+constexpr base::Duration kLongestWait = std::chrono::seconds(5);
+
+Error trouble(const Result<link::Reply>& reply) {
+    if (!reply) return reply.error();
+    const Reason reason = reply->code == 404   ? Reason::NotFound
+                          : reply->code == 409 ? Reason::Conflict
+                          : reply->code == 422 ? Reason::Invalid
+                                               : Reason::ServiceUnavailable;
+    return {reason, fmt::format("the layer's server answered {}: {}", reply->code, reply->body)};
+}
+
+Error not_here(std::string_view what, std::string_view id) {
+    return base::not_found(fmt::format("{} {} is not known", what, id));
+}
+
+template <class T>
+void refuse(const link::Answered<T>& answer, std::string_view call) {
+    answer(base::Error{Reason::MethodNotAllowed,
+                       fmt::format("{}: machines of a layer are changed in the layer where they were made", call)});
+}
+
+}  // namespace
+
+FleetBroker::FleetBroker(Doors doors, fleet::BrokerPlace place, Times times)
+    : ServedRuntime(doors.wake),
+      session_(std::move(doors.server), doors.wake),
+      place_(std::move(place)),
+      times_(times) {
+    for (const char* resource : {kReservations, kMachines}) session_.follow(resource, fleet_resource(resource));
+}
+
+void FleetBroker::turn(const Moment& now) {
+    now_ = now;
+    next_ = now_.now + kLongestWait;
+    session_.answers([](const Sent& sent, const Reply& reply) { sent.take(reply); });
+    session_.poll([this](const std::string& resource, const link::FeedEvent& event) { take(resource, event); });
+    inbox().run();
+    if (stopping_ || !session_.synced()) return;
+    for (const auto& work : std::exchange(early_, {})) work();
+    end_leases();
+}
+
+void FleetBroker::take(const std::string& resource, const link::FeedEvent& event) {
+    const auto document = fleet_document(event);
+    if (!document) return;
+    const bool put = event.type == link::FeedEvent::Type::Put;
+    if (resource == kMachines) {
+        take_machine(*document, put);
+    } else {
+        take_reservation(*document, put);
+    }
+}
+
+void FleetBroker::begin_lease(Held& held) {
+    held.until = now_.now + (held.object.asked.commit.empty() ? times_.hold : times_.committed);
+}
+
+void FleetBroker::take_reservation(const Json& document, bool put) {
+    const auto meta = fleet::meta_of(document);
+    if (meta.ns != place_.ns) return;
+    const auto known = held_.find(meta.name);
+    if (!put) {
+        if (known == held_.end()) return;
+        RuntimeChange gone{RuntimeChange::What::Gone, iri_of(known->second), {}};
+        held_.erase(known);
+        ended_[meta.name] = now_.now + times_.tombstone;
+        return tell(gone);
+    }
+    auto read = fleet::read_reservation(document);
+    if (!read || !read->brokered) return;
+    Held& held = held_[meta.name];
+    const bool fresh = held.object.meta.uid != read->meta.uid;
+    const bool commits = held.object.asked.commit != read->asked.commit;
+    if (fresh) held = {};
+    held.object = std::move(*read);
+    if (fresh || commits) begin_lease(held);
+    tell({RuntimeChange::What::Reservation, iri_of(held), {}});
+}
+
+void FleetBroker::take_machine(const Json& document, bool put) {
+    const auto meta = fleet::meta_of(document);
+    if (meta.ns != place_.ns) return;
+    if (!put) {
+        const auto known = machines_.find(meta.name);
+        if (known == machines_.end()) return;
+        // Who waits for its end asks again.
+        RuntimeChange change{RuntimeChange::What::Machine, {}, fleet::iri_of(known->second)};
+        change.machine.meta.deleted_at = now_.wall.nanos;
+        change.machine.state = model::IriMachineState::Terminated;
+        machines_.erase(known);
+        return tell(change);
+    }
+    auto read = fleet::read_machine(document);
+    if (!read || !read->brokered) return;
+    const auto& machine = machines_[meta.name] = std::move(*read);
+    tell({RuntimeChange::What::Machine, {}, fleet::iri_of(machine)});
+}
+
+IriReservation FleetBroker::iri_of(const Held& held) const {
+    IriReservation out = fleet::iri_of(held.object);
+    // The lease that goes up is the layer's own: what is below is renewed by those below as long as this lives.
+    const bool live = out.answer.state == HoldState::Accepted;
+    out.answer.lease.reset();
+    if (live && !held.object.ask.keeps()) out.answer.lease = std::max<base::Duration>(held.until - now_.now, {});
+    return out;
+}
+
+void FleetBroker::tell_all() {
+    for (const auto& heard : take_fresh()) {
+        for (const auto& [name, held] : held_) tell_one(*heard, {RuntimeChange::What::Reservation, iri_of(held), {}});
+        for (const auto& [name, machine] : machines_)
+            tell_one(*heard, {RuntimeChange::What::Machine, {}, fleet::iri_of(machine)});
+    }
+}
+
+// What nobody above renews any more is given back.
+void FleetBroker::end_leases() {
+    for (auto& [name, held] : held_) {
+        if (held.deleting || held.object.meta.deleted || held.object.ask.keeps()) continue;
+        if (held.until > now_.now) {
+            next_ = std::min(next_, held.until);
+            continue;
+        }
+        held.deleting = true;
+        base::log_warning("A reservation is given back: nobody above renews it", {{"reservation", name}});
+        do_delete(kReservations, held.object.meta, [](const Result<bool>&) {});
+    }
+    for (auto* map : {&ended_, &removed_})
+        std::erase_if(*map, [&](const auto& each) { return each.second <= now_.now; });
+}
+
+void FleetBroker::send(model::Write write, std::function<void(const Reply&)> take) {
+    session_.send(request_for(std::move(write)), {std::move(take)});
+}
+
+void FleetBroker::do_delete(const std::string& resource, const model::Meta& meta, link::Answered<bool> answer) {
+    send(fleet_delete(resource, meta), [answer = std::move(answer)](const Reply& reply) {
+        if (!reply || !reply->ok()) return answer(trouble(reply));
+        answer(true);
+    });
+}
+
+// --- Reservations.
+
+void FleetBroker::create_reservation(IriReservation wanted, link::Answered<IriReservation> answer) {
+    serve([this, wanted = std::move(wanted), answer = std::move(answer)] { do_create(wanted, answer); });
+}
+
+void FleetBroker::do_create(IriReservation wanted, link::Answered<IriReservation> answer) {
+    if (wanted.ask.lineage.empty()) wanted.ask.lineage = fleet::lineage_of(wanted.meta, fleet::kReservationUid);
+    if (wanted.ask.lineage.empty())
+        return answer(
+            base::bad_request(fmt::format("a reservation needs a lineage or the label {}", fleet::kReservationUid)));
+    const std::string name = fleet::brokered_reservation_name(wanted.ask.lineage, wanted.ask.attempt);
+    const auto known = held_.find(name);
+    if (known != held_.end()) return answer(iri_of(known->second));
+    wanted.meta.id = name;
+    const bool later = std::any_of(held_.begin(), held_.end(), [&](const auto& each) {
+        const auto& ask = each.second.object.ask;
+        return ask.lineage == wanted.ask.lineage && ask.attempt > wanted.ask.attempt;
+    });
+    if (later || ended_.contains(name)) {
+        wanted.answer = HoldAnswer{HoldState::Rejected, HoldReason::Fenced};
+        return answer(wanted);
+    }
+    Json object = fleet::brokered_reservation(wanted, place_);
+    wanted.answer = HoldAnswer{};
+    send({Verb::Create, kReservations, fleet::kVersion, place_.ns, "", "", std::move(object)},
+         [wanted, answer = std::move(answer)](const Reply& reply) {
+             const bool there = reply && (reply->ok() || reply->code == 409);
+             if (!there) return answer(trouble(reply));
+             answer(wanted);
+         });
+}
+
+void FleetBroker::list_reservations(model::IriFilter filter, link::Answered<std::vector<IriReservation>> answer) {
+    serve([this, filter = std::move(filter), answer = std::move(answer)] {
+        std::vector<IriReservation> out;
+        for (const auto& [name, held] : held_) {
+            auto each = iri_of(held);
+            if (filter.matches(each.meta)) out.push_back(std::move(each));
+        }
+        answer(std::move(out));
+    });
+}
+
+void FleetBroker::delete_reservation(std::string id, link::Answered<bool> answer) {
+    serve([this, id = std::move(id), answer = std::move(answer)] {
+        ended_[id] = now_.now + times_.tombstone;
+        const auto known = held_.find(id);
+        if (known == held_.end()) return answer(not_here("reservation", id));
+        do_delete(kReservations, known->second.object.meta, answer);
+    });
+}
+
+void FleetBroker::renew_reservation(std::string id, link::Answered<IriReservation> answer) {
+    serve([this, id = std::move(id), answer = std::move(answer)] {
+        const auto known = held_.find(id);
+        if (known == held_.end() || known->second.deleting) return answer(not_here("reservation", id));
+        begin_lease(known->second);
+        answer(iri_of(known->second));
+    });
+}
+
+void FleetBroker::confirm_reservation(std::string id, uint64_t attempt, link::Answered<IriReservation> answer) {
+    serve([this, id = std::move(id), attempt, answer = std::move(answer)] { do_confirm(id, attempt, answer); });
+}
+
+// The layer's own hold is committed first; that it is, comes by the watch.
+void FleetBroker::do_confirm(const std::string& id, uint64_t attempt, const link::Answered<IriReservation>& answer) {
+    const auto known = held_.find(id);
+    if (known == held_.end() || known->second.deleting) return answer(not_here("reservation", id));
+    Held& held = known->second;
+    if (held.object.ask.attempt != attempt)
+        return answer(base::conflict(
+            fmt::format("reservation {}: attempt {} is held, not {}", id, held.object.ask.attempt, attempt)));
+    const auto& pools = held.object.asked.pools;
+    const bool accepted = held.object.asked.told.state == HoldState::Accepted && pools.size() == 1;
+    if (!held.object.asked.commit.empty() || !accepted) return answer(iri_of(held));
+    send(fleet_patch(kReservations, held.object.meta, JsonObject{{"spec", JsonObject{{"commit", pools.front()}}}}),
+         [said = iri_of(held), answer](const Reply& reply) {
+             if (!reply || !reply->ok()) return answer(trouble(reply));
+             answer(said);
+         });
+}
+
+// --- Machines.
+
+void FleetBroker::list_machines(model::IriFilter filter, link::Answered<std::vector<IriMachine>> answer) {
+    serve([this, filter = std::move(filter), answer = std::move(answer)] {
+        std::vector<IriMachine> out;
+        for (const auto& [name, machine] : machines_) {
+            auto each = fleet::iri_of(machine);
+            if (filter.matches(each.meta)) out.push_back(std::move(each));
+        }
+        answer(std::move(out));
+    });
+}
+
+void FleetBroker::create_machine(IriMachine wanted, link::Answered<IriMachine> answer) {
+    serve([this, wanted = std::move(wanted), answer = std::move(answer)] { do_create_machine(wanted, answer); });
+}
+
+void FleetBroker::do_create_machine(IriMachine wanted, link::Answered<IriMachine> answer) {
+    const std::string lineage = fleet::lineage_of(wanted.meta, fleet::kMachineUid);
+    if (lineage.empty())
+        return answer(base::bad_request(
+            fmt::format("a machine needs the label {} or {}", model::kLineageLabel, fleet::kMachineUid)));
+    const std::string name = fleet::brokered_machine_name(lineage);
+    const uint64_t attempt = model::attempt_of(wanted.meta.labels);
+    const auto known = machines_.find(name);
+    if (known != machines_.end()) {
+        if (known->second.meta.deleted || known->second.attempt != attempt)
+            return answer(
+                base::conflict(fmt::format("machine {}: attempt {} is here still", name, known->second.attempt)));
+        return answer(fleet::iri_of(known->second));
+    }
+    if (removed_.contains(fmt::format("{}.{}", name, attempt)))
+        return answer(base::conflict(fmt::format("machine {}: attempt {} was deleted", name, attempt)));
+    wanted.meta.id = name;
+    Json object = fleet::brokered_machine(wanted, place_);
+    send({Verb::Create, kMachines, fleet::kVersion, place_.ns, "", "", std::move(object)},
+         [wanted, answer = std::move(answer)](const Reply& reply) {
+             const bool there = reply && (reply->ok() || reply->code == 409);
+             if (!there) return answer(trouble(reply));
+             IriMachine out = wanted;
+             out.state = model::IriMachineState::Pending;
+             answer(out);
+         });
+}
+
+// By its id, or by a lineage of which no machine was seen: what comes of it later is refused.
+void FleetBroker::delete_machine(std::string id, link::Answered<bool> answer) {
+    serve([this, id = std::move(id), answer = std::move(answer)] {
+        const auto known = machines_.find(id);
+        if (known == machines_.end()) {
+            // "LINEAGE@ATTEMPT": nobody above has seen it here.
+            const auto at = id.rfind('@');
+            const auto name = at == std::string::npos ? id : fleet::brokered_machine_name(id.substr(0, at));
+            removed_.try_emplace(fmt::format("{}.{}", name, at == std::string::npos ? "1" : id.substr(at + 1)),
+                                 now_.now + times_.tombstone);
+            const auto by_lineage = machines_.find(name);
+            if (by_lineage != machines_.end()) return do_delete(kMachines, by_lineage->second.meta, answer);
+            return answer(not_here("machine", id));
+        }
+        const auto& machine = known->second;
+        removed_[fmt::format("{}.{}", id, machine.attempt)] = now_.now + times_.tombstone;
+        if (machine.meta.deleted) return answer(true);
+        do_delete(kMachines, machine.meta, answer);
+    });
+}
+
+void FleetBroker::patch_machine(const std::string& id, Json body, link::Answered<bool> answer) {
+    const auto known = machines_.find(id);
+    if (known == machines_.end()) return answer(not_here("machine", id));
+    send(fleet_patch(kMachines, known->second.meta, std::move(body)), [answer = std::move(answer)](const Reply& reply) {
+        if (!reply || !reply->ok()) return answer(trouble(reply));
+        answer(true);
+    });
+}
+
+void FleetBroker::update_power(std::string id, bool on, link::Answered<bool> answer) {
+    serve([this, id = std::move(id), on, answer = std::move(answer)] {
+        patch_machine(id, JsonObject{{"spec", JsonObject{{"power", on ? "On" : "Off"}}}}, answer);
+    });
+}
+
+void FleetBroker::update_annotations(std::string id, Labels annotations, link::Answered<bool> answer) {
+    serve([this, id = std::move(id), annotations = std::move(annotations), answer = std::move(answer)] {
+        JsonObject all;
+        for (const auto& [key, value] : annotations) all[key] = value;
+        const JsonObject ours{{fleet::kBrokerAnnotations, base::to_text(Json(all))}};
+        patch_machine(id, JsonObject{{"metadata", JsonObject{{"annotations", ours}}}}, answer);
+    });
+}
+
+void FleetBroker::put_volume(std::string, model::IriVolume, bool, link::Answered<bool> answer) {
+    refuse(answer, "AttachVolume");
+}
+
+void FleetBroker::detach_volume(std::string, std::string, link::Answered<bool> answer) {
+    refuse(answer, "DetachVolume");
+}
+
+void FleetBroker::attach_interface(std::string, model::IriNetworkInterface, link::Answered<bool> answer) {
+    refuse(answer, "AttachNetworkInterface");
+}
+
+void FleetBroker::detach_interface(std::string, std::string, link::Answered<bool> answer) {
+    refuse(answer, "DetachNetworkInterface");
+}
+
+void FleetBroker::version(link::Answered<Version> answer) {
+    answer(Version{"berth-broker", "0.1.0"});
+}
+
+// The layer's classes stay its own: what can be had is asked by reserving it.
+void FleetBroker::status(link::Answered<std::vector<model::IriClassStatus>> answer) {
+    serve([answer = std::move(answer)] { answer(std::vector<model::IriClassStatus>()); });
+}
+
+void FleetBroker::list_events(model::IriEventFilter, link::Answered<std::vector<model::IriEvent>> answer) {
+    answer(std::vector<model::IriEvent>());
+}
+
+}  // namespace berth::run

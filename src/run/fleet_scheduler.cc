@@ -1,0 +1,319 @@
+#include "run/fleet_scheduler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+
+namespace berth::run {
+namespace {
+
+using fleet::Step;
+using model::HoldAnswer;
+using model::HoldState;
+using Verb = model::Write::Verb;
+
+constexpr base::Duration kLongestWait = std::chrono::seconds(5);
+constexpr base::Duration kAfterRefusal = std::chrono::milliseconds(200);
+
+std::string machine_key(const std::string& key) {
+    return std::string(fleet::kMachines) + " " + key;
+}
+
+// What an entry of the layer's verdict has to say anew: leases pass by themselves.
+bool same_answer(const HoldAnswer& a, const HoldAnswer& b) {
+    return a.state == b.state && a.reason == b.reason && a.score == b.score && a.committed == b.committed;
+}
+
+// m-3f2ab-1: of the Machine m, its first attempt.
+std::string reservation_name(const fleet::Machine& machine) {
+    return fmt::format("{}-{}-{}", machine.meta.name, fleet::short_hash(machine.lineage).substr(0, 5), machine.attempt);
+}
+
+}  // namespace
+
+FleetScheduler::FleetScheduler(Doors doors, fleet::RoundRules rules)
+    : session_(std::move(doors.server), std::move(doors.wake)),
+      recorder_(session_.server(), "berth-fleet-scheduler"),
+      rules_(rules) {
+    for (const char* resource : {fleet::kMachineClasses, fleet::kMachinePools, fleet::kReservations,
+                                 fleet::kDraftReservations, fleet::kMachines}) {
+        session_.follow(resource, fleet_resource(resource));
+    }
+}
+
+void FleetScheduler::turn(const Moment& now) {
+    now_ = now;
+    session_.answers([this](const Sent& sent, const Result<link::Reply>& reply) { answered(sent, reply); });
+    session_.poll([this](const std::string& resource, const link::FeedEvent& event) { take(resource, event); });
+    next_ = now_.now + kLongestWait;
+    if (stopping_ || !session_.synced()) return;
+    for (auto it = due_.begin(); it != due_.end();) {
+        const bool ripe = it->second <= now_.now;
+        if (ripe) dirty_.insert(it->first);
+        it = ripe ? due_.erase(it) : std::next(it);
+    }
+    for (const auto& lineage : std::exchange(dirty_, {})) look(lineage);
+    for (const auto& [lineage, at] : due_) next_ = std::min(next_, at);
+    if (!dirty_.empty()) next_ = now_.now;
+}
+
+void FleetScheduler::look_again(const std::string& lineage, std::optional<base::Instant> at) {
+    if (!at) return;
+    const auto [known, added] = due_.emplace(lineage, *at);
+    if (!added) known->second = std::min(known->second, *at);
+}
+
+void FleetScheduler::take(const std::string& resource, const link::FeedEvent& event) {
+    const auto document = fleet_document(event);
+    if (!document) return;
+    const std::string key = fleet_key(fleet::meta_of(*document));
+    const bool put = event.type == link::FeedEvent::Type::Put;
+    if (resource == fleet::kMachineClasses) {
+        classes_.erase(key);
+        auto read = fleet::read_machine_class(*document);
+        if (put && read) classes_[key] = std::move(*read);
+        wake_all();
+    } else if (resource == fleet::kMachinePools) {
+        std::erase_if(pools_, [&](const auto& pool) { return pool.name == key; });
+        auto read = fleet::read_pool(*document);
+        if (put && read) pools_.push_back(std::move(*read));
+        wake_all();
+    } else if (resource == fleet::kMachines) {
+        take_machine(key, put ? &*document : nullptr);
+    } else {
+        take_reservation(resource, key, put ? &*document : nullptr);
+    }
+}
+
+void FleetScheduler::wake_all() {
+    for (const auto& [lineage, keys] : by_lineage_) dirty_.insert(lineage);
+    for (const auto& [lineage, key] : machine_by_lineage_) dirty_.insert(lineage);
+}
+
+void FleetScheduler::take_machine(const std::string& key, const Json* document) {
+    const auto known = machines_.find(key);
+    if (known != machines_.end()) {
+        dirty_.insert(known->second.object.lineage);
+        machine_by_lineage_.erase(known->second.object.lineage);
+    }
+    auto read = document == nullptr ? Result<fleet::Machine>(base::not_found("gone")) : fleet::read_machine(*document);
+    if (document != nullptr && !read)
+        base::log_warning("A Machine cannot be read", {{"machine", key}, {"error", read.error()}});
+    if (!read) {
+        if (known != machines_.end()) machines_.erase(known);
+        return pace_.gone(machine_key(key));
+    }
+    pace_.seen(machine_key(key), read->meta.revision);
+    dirty_.insert(read->lineage);
+    machine_by_lineage_[read->lineage] = key;
+    Placed& placed = machines_[key];
+    if (placed.object.meta.uid != read->meta.uid) placed = {};
+    if (placed.object.attempt != read->attempt) placed.memory.retry_at.reset();
+    placed.object = std::move(*read);
+}
+
+void FleetScheduler::take_reservation(const std::string& resource, const std::string& key, const Json* document) {
+    const std::string place = resource + " " + key;
+    const auto known = held_.find(place);
+    if (known != held_.end()) {
+        const std::string lineage = known->second.object.ask.lineage;
+        dirty_.insert(lineage);
+        by_lineage_[lineage].erase(place);
+        if (by_lineage_[lineage].empty()) by_lineage_.erase(lineage);
+    }
+    auto read =
+        document == nullptr ? Result<fleet::Reservation>(base::not_found("gone")) : fleet::read_reservation(*document);
+    if (document != nullptr && !read)
+        base::log_warning("A Reservation cannot be read", {{"reservation", key}, {"error", read.error()}});
+    if (!read) {
+        if (known != held_.end()) held_.erase(known);
+        return pace_.gone(place);
+    }
+    read->resource = resource;
+    pace_.seen(place, read->meta.revision);
+    dirty_.insert(read->ask.lineage);
+    by_lineage_[read->ask.lineage].insert(place);
+    Held& held = held_[place];
+    const bool same = held.object.meta.uid == read->meta.uid;
+    if (!same) held = {.object = {}, .memory = {}, .came = now_.now};
+    time_replies(same ? &held : nullptr, *read);
+    held.object = std::move(*read);
+}
+
+// An answer that was not there before: how long it took since its pool was asked.
+void FleetScheduler::time_replies(const Held* before, const fleet::Reservation& after) {
+    if (before == nullptr) return;
+    for (const auto& entry : after.asked.entries) {
+        if (entry.answer.state == HoldState::Pending) continue;
+        const auto& old = before->object.asked.entries;
+        const bool news = std::none_of(old.begin(), old.end(), [&](const auto& each) {
+            return each.name == entry.name && each.answer.state != HoldState::Pending;
+        });
+        const auto since = before->memory.asked_at.find(entry.name);
+        if (news && since != before->memory.asked_at.end()) times_.add(now_.now - since->second);
+    }
+}
+
+std::pair<std::string, FleetScheduler::Held*> FleetScheduler::held_for(const std::string& lineage) {
+    std::pair<std::string, Held*> out{"", nullptr};
+    const auto found = by_lineage_.find(lineage);
+    if (found == by_lineage_.end()) return out;
+    for (const auto& key : found->second) {
+        Held& held = held_.at(key);
+        if (out.second == nullptr || held.object.ask.attempt > out.second->object.ask.attempt) out = {key, &held};
+    }
+    return out;
+}
+
+// All that concerns one lineage: its reservations, and its Machine.
+void FleetScheduler::look(const std::string& lineage) {
+    const auto named = machine_by_lineage_.find(lineage);
+    Placed* machine = named == machine_by_lineage_.end() ? nullptr : &machines_.at(named->second);
+    const auto [key, held] = held_for(lineage);
+    // An older attempt of ours is in nobody's way, but it holds room. So does one whose Machine is gone.
+    if (const auto all = by_lineage_.find(lineage); all != by_lineage_.end()) {
+        for (const auto& each : all->second) {
+            const auto& object = held_.at(each).object;
+            const bool left = object.for_machine() && !object.brokered && (each != key || machine == nullptr);
+            if (left && !object.meta.deleted && !pace_.busy(each))
+                send(fleet_delete(object.resource, object.meta), {each});
+        }
+    }
+    fleet::Round round;
+    if (held != nullptr && !held->object.meta.deleted) round = round_of(*held, key, machine != nullptr);
+    if (machine == nullptr || pace_.busy(machine_key(named->second))) return;
+    if (held != nullptr && pace_.busy(key)) return;
+    const Step step =
+        fleet::next_step(machine->object, held == nullptr ? nullptr : &held->object, round, machine->memory, now_.now);
+    look_again(lineage, step.next);
+    act(*machine, held, key, step);
+}
+
+// What the layer says of a reservation, asked of further pools and told upward as far as that is due.
+fleet::Round FleetScheduler::round_of(Held& held, const std::string& key, bool has_machine) {
+    fleet::Round round = fleet::next_round(held.object.asked, held.memory, pools_, times_, rules_, now_.now);
+    look_again(held.object.ask.lineage, round.next);
+    if (pace_.busy(key)) return round;
+    // The Machine's commitment names the one pool, too: one write for both.
+    const bool accepted = round.answer.state == HoldState::Accepted || round.answer.state == HoldState::Bound;
+    const bool commits = has_machine && round.decided && accepted && held.object.asked.commit.empty();
+    if (round.ask && !commits) {
+        JsonArray pools;
+        for (const auto& pool : *round.ask) pools.emplace_back(pool);
+        send(fleet_patch(held.object.resource, held.object.meta,
+                         JsonObject{{"spec", JsonObject{{"pools", std::move(pools)}}}}),
+             {key});
+    } else if (round.decided && !commits) {
+        tell_report(held, key, round.answer);
+    }
+    return round;
+}
+
+void FleetScheduler::tell_report(Held& held, const std::string& key, const HoldAnswer& answer) {
+    if (same_answer(held.object.asked.told, answer)) return;
+    send(fleet_patch(held.object.resource, held.object.meta, JsonObject{{"status", fleet::answer_document(answer)}},
+                     "status"),
+         {key});
+}
+
+void FleetScheduler::reserve(Placed& placed) {
+    const auto& machine = placed.object;
+    const auto known = classes_.find(machine.machine_class);
+    if (known == classes_.end() && !machine.resources) {
+        const auto words = fmt::format("machine class {} does not exist", machine.machine_class);
+        if (std::exchange(placed.said, words) != words)
+            tell(recorder_,
+                 {"compute.ironcore.dev/v1alpha1", "Machine", machine.meta.ns, machine.meta.name, machine.meta.uid,
+                  true, "MachineClassNotReady", words},
+                 now_.wall);
+        return;
+    }
+    const auto needs = fleet::needs(machine, known == classes_.end() ? fleet::MachineClass{} : known->second);
+    const std::string name = reservation_name(machine);
+    model::Write write{Verb::Create,
+                       fleet::kReservations,
+                       fleet::kVersion,
+                       machine.meta.ns,
+                       "",
+                       "",
+                       fleet::reservation_document(name, machine, needs)};
+    send(std::move(write), {machine_key(fleet_key(machine.meta)), "", "", "", true});
+}
+
+void FleetScheduler::act(Placed& placed, Held* held, const std::string& held_key, const Step& step) {
+    const auto& machine = placed.object;
+    const std::string key = machine_key(fleet_key(machine.meta));
+    switch (step.what) {
+        case Step::Do::Nothing:
+            break;
+        case Step::Do::Reserve:
+            reserve(placed);
+            break;
+        case Step::Do::Release:
+            send(fleet_delete(held->object.resource, held->object.meta), {held_key});
+            break;
+        case Step::Do::Commit:
+            send(fleet_patch(
+                     held->object.resource, held->object.meta,
+                     JsonObject{{"spec", JsonObject{{"pools", JsonArray{Json(step.pool)}}, {"commit", step.pool}}}}),
+                 {held_key});
+            break;
+        case Step::Do::SetPool: {
+            auto write =
+                fleet_patch(fleet::kMachines, machine.meta,
+                            JsonObject{{"spec", JsonObject{{"machinePoolRef", JsonObject{{"name", step.pool}}}}}});
+            write.revision = machine.meta.revision;
+            send(std::move(write),
+                 {key, fleet_key(machine.meta), "Scheduled", fmt::format("goes to pool {}", step.pool)});
+            break;
+        }
+        case Step::Do::NextAttempt:
+        case Step::Do::ClearPool: {
+            const JsonObject labels{{model::kAttemptLabel, std::to_string(machine.attempt + 1)}};
+            JsonObject body{{"metadata", JsonObject{{"labels", labels}}}};
+            if (step.what == Step::Do::ClearPool) body["spec"] = JsonObject{{"machinePoolRef", Json()}};
+            auto write = fleet_patch(fleet::kMachines, machine.meta, std::move(body));
+            write.revision = machine.meta.revision;
+            send(std::move(write), {key, fleet_key(machine.meta), "FailedScheduling",
+                                    fmt::format("no pool has room ({}); it is tried again", step.why)});
+            break;
+        }
+    }
+}
+
+void FleetScheduler::send(model::Write write, Sent sent) {
+    pace_.sent(sent.key);
+    session_.send(request_for(std::move(write)), std::move(sent));
+}
+
+void FleetScheduler::answered(const Sent& sent, const Result<link::Reply>& reply) {
+    const bool done = reply && reply->ok();
+    const auto space = sent.key.find(' ');
+    const auto machine = machines_.find(sent.key.substr(space + 1));
+    // Of what we created the object comes by its own feed: the machine may be looked at as soon as that was seen.
+    pace_.answered(sent.key, done && !sent.creates ? reply->revision : 0);
+    const auto held = held_.find(sent.key);
+    const std::string lineage = held != held_.end()          ? held->second.object.ask.lineage
+                                : machine != machines_.end() ? machine->second.object.lineage
+                                                             : "";
+    if (held != held_.end()) pace_.seen(sent.key, held->second.object.meta.revision);
+    if (held == held_.end() && machine != machines_.end()) pace_.seen(sent.key, machine->second.object.meta.revision);
+    if (held == held_.end() && machine == machines_.end()) pace_.answered(sent.key, 0);
+    if (done && !sent.creates) dirty_.insert(lineage);
+    // It exists already, or another time: whatever it is, its feed says so.
+    if (!done || sent.creates) look_again(lineage, now_.now + kAfterRefusal);
+    const bool conflict = reply && (reply->code == 409 || reply->code == 404);
+    if (!done && !conflict)
+        base::log_warning("A write was refused",
+                          {{"object", sent.key}, {"answer", reply ? reply->body : reply.error().message}});
+    if (!done || sent.reason.empty() || machine == machines_.end()) return;
+    const auto& meta = machine->second.object.meta;
+    const bool warning = sent.reason != "Scheduled";
+    tell(recorder_,
+         {"compute.ironcore.dev/v1alpha1", "Machine", meta.ns, meta.name, meta.uid, warning, sent.reason, sent.message},
+         now_.wall);
+}
+
+}  // namespace berth::run

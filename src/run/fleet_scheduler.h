@@ -1,0 +1,89 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/metrics.h"
+#include "fleet/placing.h"
+#include "fleet/round.h"
+#include "link/recorder.h"
+#include "link/session.h"
+#include "run/driver.h"
+#include "run/fleet_feeds.h"
+
+namespace berth::run {
+
+// The scheduler of one layer of pools: folds what the pools say of each Reservation, asks them in waves, and gives each
+// Machine its pool.
+class FleetScheduler final : public Driver {
+public:
+    struct Doors {
+        std::unique_ptr<link::ApiClient> server;
+        link::Wake wake;
+    };
+    FleetScheduler(Doors doors, fleet::RoundRules rules);
+
+    void turn(const Moment& now) override;
+    base::Instant next() const override { return next_; }
+    void stop() override { stopping_ = true; }
+    bool idle() const override { return session_.under_way() == 0; }
+    bool synced() const override { return session_.synced(); }
+
+private:
+    struct Held {
+        fleet::Reservation object;
+        fleet::RoundMemory memory;
+        base::Instant came;
+    };
+    struct Placed {
+        fleet::Machine object;
+        fleet::PlacingMemory memory;
+        std::string said;  // what people heard last
+    };
+    // By "resource namespace/name", as Pace has it.
+    struct Sent {
+        std::string key;
+        std::string machine = {};  // whose event is told when it took effect
+        std::string reason = {};
+        std::string message = {};
+        bool creates = false;
+    };
+
+    void take(const std::string& resource, const link::FeedEvent& event);
+    void take_reservation(const std::string& resource, const std::string& key, const Json* document);
+    void take_machine(const std::string& key, const Json* document);
+    void answered(const Sent& sent, const Result<link::Reply>& reply);
+    void time_replies(const Held* before, const fleet::Reservation& after);
+    void wake_all();
+    void look(const std::string& lineage);
+    fleet::Round round_of(Held& held, const std::string& key, bool leave_asking);
+    void act(Placed& machine, Held* held, const std::string& held_key, const fleet::Step& step);
+    void reserve(Placed& machine);
+    void tell_report(Held& held, const std::string& key, const model::HoldAnswer& answer);
+    void send(model::Write write, Sent sent);
+    void look_again(const std::string& lineage, std::optional<base::Instant> at);
+    std::pair<std::string, Held*> held_for(const std::string& lineage);
+
+    link::Session<Sent> session_;
+    link::Recorder recorder_;
+    const fleet::RoundRules rules_;
+    Pace pace_;
+    std::map<std::string, Held> held_;
+    std::map<std::string, Placed> machines_;
+    std::map<std::string, fleet::MachineClass> classes_;
+    std::vector<fleet::Pool> pools_;
+    std::map<std::string, std::set<std::string>> by_lineage_;  // reservations
+    std::map<std::string, std::string> machine_by_lineage_;
+    std::set<std::string> dirty_;               // lineages
+    std::map<std::string, base::Instant> due_;  // the same, later
+    fleet::ReplyTimes times_;
+    Moment now_;
+    base::Instant next_;
+    bool stopping_ = false;
+};
+
+}  // namespace berth::run

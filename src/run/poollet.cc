@@ -1,0 +1,572 @@
+#include "run/poollet.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/log.h"
+#include "fleet/translate.h"
+#include "model/times.h"
+
+namespace berth::run {
+namespace {
+
+using fleet::kMachinePools;
+using fleet::kMachines;
+using link::RuntimeChange;
+using model::HoldAnswer;
+using model::HoldReason;
+using model::HoldState;
+using Verb = model::Write::Verb;
+
+constexpr base::Duration kLongestWait = std::chrono::seconds(5);
+constexpr base::Duration kRenewEvery = std::chrono::seconds(10);
+constexpr base::Duration kStatusEvery = std::chrono::seconds(10);
+constexpr base::Duration kCompareEvery = std::chrono::seconds(30);
+constexpr const char* kPoolLabel = "berth.dev/pool";  // below: which pool above brought it
+
+}  // namespace
+
+Poollet::Poollet(Doors doors, PoolletOptions options)
+    : options_(std::move(options)),
+      inbox_(std::make_shared<Inbox>(doors.wake)),
+      runtime_(std::move(doors.runtime)),
+      session_(std::move(doors.server), doors.wake),
+      recorder_(session_.server(), "machinepoollet") {
+    for (const char* resource :
+         {fleet::kMachineClasses, kMachinePools, fleet::kReservations, fleet::kDraftReservations, kMachines}) {
+        session_.follow(resource, fleet_resource(resource));
+    }
+}
+
+Poollet::~Poollet() {
+    watch_.reset();
+    inbox_->close();
+}
+
+void Poollet::turn(const Moment& now) {
+    now_ = now;
+    next_ = now_.now + kLongestWait;
+    session_.answers([this](const Sent& sent, const Result<link::Reply>& reply) { answered(sent, reply); });
+    session_.poll([this](const std::string& resource, const link::FeedEvent& event) { take(resource, event); });
+    inbox_->run();
+    if (stopping_) return watch_.reset();
+    if (!session_.synced()) return;
+    keep_watch();
+    keep_pool();
+    compare();
+    work();
+}
+
+void Poollet::take(const std::string& resource, const link::FeedEvent& event) {
+    const auto document = fleet_document(event);
+    if (!document) return;
+    const auto meta = fleet::meta_of(*document);
+    const std::string key = fleet_key(meta);
+    const bool put = event.type == link::FeedEvent::Type::Put;
+    const Json* now = put ? &*document : nullptr;
+    if (put) {
+        pace_.seen(resource + " " + key, meta.revision);
+    } else {
+        pace_.gone(resource + " " + key);
+    }
+    if (resource == fleet::kMachineClasses) {
+        auto read = fleet::read_machine_class(*document);
+        classes_.erase(key);
+        if (put && read) classes_[key] = std::move(*read);
+    } else if (resource == kMachinePools) {
+        if (key != options_.pool) return;
+        pool_.reset();
+        if (put) pool_ = *document;
+        pool_seen_ = pool_seen_ || put;
+    } else if (resource == kMachines) {
+        take_machine(key, now);
+    } else {
+        take_reservation(key, resource, now);
+    }
+}
+
+void Poollet::take_reservation(const std::string& key, const std::string& resource, const Json* document) {
+    const std::string place = resource + " " + key;
+    auto read =
+        document == nullptr ? Result<fleet::Reservation>(base::not_found("gone")) : fleet::read_reservation(*document);
+    const auto before = uids_.find(place);
+    const bool another = before != uids_.end() && (!read || before->second != read->meta.uid);
+    if (another) {
+        const auto old = held_.find(before->second);
+        if (old != held_.end()) old->second.gone = true;
+        uids_.erase(before);
+    }
+    if (!read) return;
+    read->resource = resource;
+    const std::string uid = read->meta.uid;
+    uids_[place] = uid;
+    held_[uid].object = std::move(*read);
+}
+
+void Poollet::take_machine(const std::string& key, const Json* document) {
+    const std::string place = std::string(kMachines) + " " + key;
+    auto read = document == nullptr ? Result<fleet::Machine>(base::not_found("gone")) : fleet::read_machine(*document);
+    const auto before = uids_.find(place);
+    const bool another = before != uids_.end() && (!read || before->second != read->meta.uid);
+    if (another) {
+        const auto old = placed_.find(before->second);
+        if (old != placed_.end()) old->second.gone = true;
+        uids_.erase(before);
+    }
+    if (!read) return;
+    const std::string uid = read->meta.uid;
+    const bool ours = read->pool == options_.pool;
+    if (!ours && !placed_.contains(uid)) return;
+    uids_[place] = uid;
+    Placed& placed = placed_[uid];
+    placed.object = std::move(*read);
+    placed.document = *document;
+}
+
+void Poollet::answered(const Sent& sent, const Result<link::Reply>& reply) {
+    const bool done = reply && reply->ok();
+    pace_.answered(sent.key, done ? reply->revision : 0);
+    const auto uid = uids_.find(sent.key);
+    if (uid == uids_.end()) {
+        if (!sent.key.starts_with(kMachinePools)) pace_.answered(sent.key, 0);
+        if (pool_) pace_.seen(sent.key, fleet::meta_of(*pool_).revision);
+    } else if (const auto held = held_.find(uid->second); held != held_.end()) {
+        pace_.seen(sent.key, held->second.object.meta.revision);
+    } else if (const auto placed = placed_.find(uid->second); placed != placed_.end()) {
+        pace_.seen(sent.key, placed->second.object.meta.revision);
+    }
+    const bool expected = reply && (reply->code == 409 || reply->code == 404 || reply->code == 422);
+    if (done || expected) return;
+    base::log_warning("A write was refused",
+                      {{"object", sent.key}, {"answer", reply ? reply->body : reply.error().message}});
+    later(now_.now + std::chrono::seconds(1));
+}
+
+void Poollet::work() {
+    for (auto it = held_.begin(); it != held_.end();) {
+        const auto here = it++;
+        work_on(here->first, here->second);
+        const Held& held = here->second;
+        if (held.gone && held.id.empty() && !held.calling) held_.erase(here);
+    }
+    for (auto it = placed_.begin(); it != placed_.end();) {
+        const auto here = it++;
+        work_on(here->first, here->second);
+        const Placed& placed = here->second;
+        const bool done = placed.gone || (placed.object.pool != options_.pool && !placed.object.finalized);
+        if (done && placed.removed && !placed.calling) placed_.erase(here);
+    }
+}
+
+base::Duration Poollet::pause(uint64_t failures) const {
+    return std::min<base::Duration>(fleet::backoff(failures, options_.pool) / 4, std::chrono::seconds(10));
+}
+
+// --- The pool itself, and what is below it.
+
+void Poollet::keep_watch() {
+    if (watch_ != nullptr) return;
+    if (now_.now < watch_at_) return later(watch_at_);
+    watch_at_ = now_.now + std::chrono::seconds(1);
+    watch_ = runtime_->watch(
+        [inbox = inbox_, this](const RuntimeChange& change) { inbox->push([this, change] { changed_below(change); }); },
+        [inbox = inbox_, this](const Error& why) {
+            inbox->push([this, why] {
+                watch_.reset();
+                // Without one everything comes by comparing, which is slower.
+                watch_at_ =
+                    now_.now + (why.reason == Reason::MethodNotAllowed ? kCompareEvery : std::chrono::seconds(1));
+                compare_at_ = now_.now;
+            });
+        });
+}
+
+void Poollet::keep_pool() {
+    if (now_.now >= status_at_) {
+        status_at_ = now_.now + kStatusEvery;
+        runtime_->status(expect<std::vector<model::IriClassStatus>>([this](const auto& answer) {
+            if (answer) {
+                below_ = *answer;
+                silent_ = 0;
+            } else if (++silent_ > 1) {
+                below_.reset();
+            } else {
+                status_at_ = now_.now + std::chrono::seconds(1);
+            }
+        }));
+    }
+    later(status_at_);
+    const std::string key = std::string(kMachinePools) + " " + options_.pool;
+    if (pace_.busy(key)) return;
+    if (!pool_) {
+        JsonObject labels;
+        for (const auto& [name, value] : options_.labels) labels[name] = value;
+        JsonObject body{{"apiVersion", "compute.ironcore.dev/v1alpha1"},
+                        {"kind", "MachinePool"},
+                        {"metadata", JsonObject{{"name", options_.pool}, {"labels", std::move(labels)}}},
+                        {"spec", JsonObject{{"providerID", options_.provider_id}}}};
+        pace_.sent(key);
+        session_.send(request_for({Verb::Create, kMachinePools, fleet::kVersion, "", "", "", std::move(body)}), {key});
+        return;
+    }
+    // At the start nothing is known of what is below.
+    if (!below_ && silent_ == 0) return;
+    tell_pool(fleet::meta_of(*pool_), below_.has_value(), below_.value_or(std::vector<model::IriClassStatus>()));
+}
+
+// Amounts stay below, unless their owner publishes them.
+void Poollet::tell_pool(const model::Meta& meta, bool ready, const std::vector<model::IriClassStatus>& classes) {
+    const Json* status = base::find(*pool_, {"status"});
+    std::string known;
+    if (status != nullptr) {
+        if (const Json* list = base::find(*status, {"conditions"});
+            list != nullptr && list->is_array() && !list->get_array().empty())
+            known = base::find_string(list->get_array()[0], {"status"});
+    }
+    JsonArray names;
+    for (const auto& each : classes) {
+        if (!each.name.empty()) names.push_back(JsonObject{{"name", each.name}});
+    }
+    const Json* told = status == nullptr ? nullptr : base::find(*status, {"availableMachineClasses"});
+    const bool same_classes = told == nullptr ? names.empty() : *told == Json(names);
+    const std::string word = ready ? "True" : "False";
+    if (known == word && (same_classes || !ready)) return;
+    const auto at = model::time_text(now_.wall);
+    JsonObject condition{{"type", "Ready"},
+                         {"status", word},
+                         {"reason", ready ? "HeartbeatReceived" : "RuntimeUnreachable"},
+                         {"message", ready ? "what is below answers" : "what is below does not answer"},
+                         {"lastUpdateTime", at},
+                         {"lastTransitionTime", at}};
+    const std::string key = std::string(kMachinePools) + " " + options_.pool;
+    pace_.sent(key);
+    session_.send(request_for(fleet_patch(kMachinePools, meta,
+                                          JsonObject{{"status", JsonObject{{"state", "Ready"},
+                                                                           {"conditions", JsonArray{condition}},
+                                                                           {"availableMachineClasses", names}}}},
+                                          "status")),
+                  {key});
+}
+
+// Both ways: what is here and not below is asked for again, what is below and not here is released.
+void Poollet::compare() {
+    if (now_.now < compare_at_) return later(compare_at_);
+    compare_at_ = now_.now + kCompareEvery;
+    const model::IriFilter ours{"", Labels{{kPoolLabel, options_.pool}}};
+    runtime_->list_machines(ours, expect<std::vector<model::IriMachine>>([this](const auto& answer) {
+                                if (answer) return take_lists(*answer);
+                                compare_at_ = now_.now + std::chrono::seconds(1);
+                            }));
+    runtime_->list_reservations(ours, expect<std::vector<model::IriReservation>>([this](const auto& answer) {
+                                    if (answer) take_lists(*answer);
+                                }));
+}
+
+void Poollet::take_lists(const std::vector<model::IriReservation>& reservations) {
+    for (const auto& below : reservations) {
+        const std::string uid(below.meta.labels.get("machinepoollet.ironcore.dev/reservation-uid"));
+        const auto held = held_.find(uid);
+        if (held != held_.end()) {
+            held->second.id = below.meta.id;
+            by_id_[below.meta.id] = uid;
+            take_answer(held->second, below);
+        } else if (!uid.empty()) {
+            runtime_->delete_reservation(below.meta.id, expect<bool>([](const auto&) {}));
+        }
+    }
+}
+
+void Poollet::take_lists(const std::vector<model::IriMachine>& machines) {
+    machines_listed_ = true;
+    for (const auto& below : machines) {
+        const std::string uid(below.meta.labels.get("machinepoollet.ironcore.dev/machine-uid"));
+        const auto placed = placed_.find(uid);
+        if (placed != placed_.end()) {
+            placed->second.id = below.meta.id;
+            placed->second.below = below;
+        } else if (!uid.empty()) {
+            runtime_->delete_machine(below.meta.id, expect<bool>([](const auto&) {}));
+        }
+    }
+}
+
+void Poollet::changed_below(const RuntimeChange& change) {
+    if (change.what == RuntimeChange::What::Machine) {
+        const auto placed =
+            placed_.find(std::string(change.machine.meta.labels.get("machinepoollet.ironcore.dev/machine-uid")));
+        if (placed == placed_.end() || placed->second.removed) return;
+        placed->second.id = change.machine.meta.id;
+        placed->second.below = change.machine;
+        return;
+    }
+    // By its label: the answer to our request may come later than this.
+    const auto& meta = change.reservation.meta;
+    const auto known = by_id_.find(meta.id);
+    const auto held =
+        held_.find(known != by_id_.end() ? known->second : std::string(meta.labels.get(fleet::kReservationUid)));
+    const bool ours =
+        held != held_.end() && (held->second.id.empty() ? held->second.calling : held->second.id == meta.id);
+    if (!ours) return;
+    if (change.what == RuntimeChange::What::Reservation) return take_answer(held->second, change.reservation);
+    // It is no longer there: the next renewal would say so.
+    if (held->second.answer && held->second.answer->state == HoldState::Accepted)
+        held->second.answer = HoldAnswer{HoldState::Lost};
+}
+
+// --- Reservations.
+
+bool Poollet::concerns(const fleet::Reservation& reservation) const {
+    if (reservation.meta.deleted) return false;
+    const auto& pools = reservation.asked.pools;
+    const auto& pinned = reservation.asked.pinned;
+    if (!pinned.empty() && std::find(pinned.begin(), pinned.end(), options_.pool) == pinned.end()) return false;
+    // For a Machine the scheduler names the pools; else none is every one.
+    if (pools.empty()) return !reservation.for_machine();
+    return std::find(pools.begin(), pools.end(), options_.pool) != pools.end();
+}
+
+void Poollet::work_on(const std::string& uid, Held& held) {
+    if (held.calling) return;
+    if (held.gone || !concerns(held.object)) return release(uid, held);
+    if (held.id.empty()) return hold(uid, held);
+    look_after(uid, held);
+    write_entry(held);
+}
+
+void Poollet::hold(const std::string& uid, Held& held) {
+    if (now_.now < held.retry_at) return later(held.retry_at);
+    model::IriReservation wanted;
+    wanted.ask = held.object.ask;
+    wanted.ask.pools.clear();  // which pools of its own the next layer asks is its own affair
+    wanted.meta.labels = Labels{{"machinepoollet.ironcore.dev/reservation-uid", uid},
+                                {"machinepoollet.ironcore.dev/reservation-namespace", held.object.meta.ns},
+                                {"machinepoollet.ironcore.dev/reservation-name", held.object.meta.name},
+                                {kPoolLabel, options_.pool}};
+    held.calling = true;
+    runtime_->create_reservation(
+        std::move(wanted), expect<model::IriReservation>([this, uid](const Answer& answer) { heard(uid, answer); }));
+}
+
+void Poollet::heard(const std::string& uid, Answer answer) {
+    const auto found = held_.find(uid);
+    if (found == held_.end()) return;
+    Held& held = found->second;
+    held.calling = false;
+    if (answer) {
+        held.failures = 0;
+        held.renew_at = now_.now + kRenewEvery;
+        held.id = answer->meta.id;
+        by_id_[held.id] = uid;
+        return take_answer(held, *answer);
+    }
+    if (answer.error().reason == Reason::NotFound && !held.id.empty()) {
+        held.answer = HoldAnswer{HoldState::Lost};
+        return;
+    }
+    if (answer.error().reason == Reason::MethodNotAllowed) {
+        // Best effort: nobody below can hold anything, so its Machine is tried.
+        held.id = "best-effort";
+        held.answer = HoldAnswer{HoldState::Accepted, HoldReason::None, 0, std::nullopt, true};
+        return;
+    }
+    held.retry_at = now_.now + pause(++held.failures);
+    later(held.retry_at);
+}
+
+// Answers that overtook one another: the newest counts, and an attempt never goes back.
+void Poollet::take_answer(Held& held, const model::IriReservation& below) {
+    const bool newer = below.epoch != held.epoch || below.sequence >= held.sequence;
+    const bool ended = held.answer && held.answer->state >= HoldState::Bound && below.answer.state < HoldState::Bound;
+    if (!newer || ended) return;
+    held.epoch = below.epoch;
+    held.sequence = below.sequence;
+    held.answer = below.answer;
+}
+
+void Poollet::look_after(const std::string& uid, Held& held) {
+    if (!held.answer || held.id == "best-effort") return;
+    // A refusal is kept alive, too: room that comes is told to those who wait for it.
+    if (held.answer->state >= HoldState::Bound) return;
+    const auto reply = [this, uid](const Answer& answer) { heard(uid, answer); };
+    if (held.answer->state == HoldState::Accepted && held.object.asked.commit == options_.pool &&
+        !held.answer->committed && now_.now >= held.retry_at) {
+        held.calling = true;
+        held.retry_at = now_.now + std::chrono::seconds(1);
+        runtime_->confirm_reservation(held.id, held.object.ask.attempt, expect<model::IriReservation>(reply));
+    } else if (now_.now >= held.renew_at) {
+        held.calling = true;
+        held.renew_at = now_.now + kRenewEvery;
+        runtime_->renew_reservation(held.id, expect<model::IriReservation>(reply));
+    }
+    later(held.renew_at);
+}
+
+void Poollet::release(const std::string& uid, Held& held) {
+    if (held.id.empty()) return;
+    if (now_.now < held.retry_at && held.failures > 0) return later(held.retry_at);
+    const std::string id = held.id;
+    held.calling = true;
+    const auto released = [this, uid, id](const Result<bool>& answer) {
+        const auto found = held_.find(uid);
+        if (found == held_.end()) return;
+        Held& here = found->second;
+        here.calling = false;
+        if (!answer && answer.error().reason != Reason::NotFound && id != "best-effort") {
+            here.retry_at = now_.now + pause(++here.failures);
+            return later(here.retry_at);
+        }
+        here.id.clear();
+        here.failures = 0;
+        by_id_.erase(id);
+        if (here.answer && here.answer->state != HoldState::Bound) here.answer = HoldAnswer{HoldState::Released};
+        if (!here.gone) write_entry(here);
+    };
+    runtime_->delete_reservation(id, expect<bool>(released));
+}
+
+// Our entry alone: beside those of other pools, never in place of them. The index may have become another's: the server
+// refuses it then, and it is looked up anew.
+void Poollet::write_entry(Held& held) {
+    const std::string key = held.object.resource + " " + fleet_key(held.object.meta);
+    if (!held.answer || pace_.busy(key) || held.gone) return;
+    const fleet::PoolEntry entry{options_.pool, *held.answer};
+    const auto& entries = held.object.asked.entries;
+    const auto at =
+        std::find_if(entries.begin(), entries.end(), [&](const auto& each) { return each.name == options_.pool; });
+    if (at != entries.end()) {
+        const auto& a = at->answer;
+        const auto& b = entry.answer;
+        if (a.state == b.state && a.reason == b.reason && a.score == b.score && a.committed == b.committed) return;
+    }
+    JsonArray steps;
+    auto write = fleet_write(Verb::JsonPatch, held.object.resource, held.object.meta, Json(), "status");
+    if (at != entries.end()) {
+        const std::string path = fmt::format("/status/pools/{}", at - entries.begin());
+        steps.push_back(JsonObject{{"op", "test"}, {"path", path + "/name"}, {"value", options_.pool}});
+        steps.push_back(JsonObject{{"op", "replace"}, {"path", path}, {"value", fleet::entry_document(entry)}});
+    } else if (held.object.has_status) {
+        steps.push_back(
+            JsonObject{{"op", "add"}, {"path", "/status/pools/-"}, {"value", fleet::entry_document(entry)}});
+    } else {
+        write.revision = held.object.meta.revision;
+        steps.push_back(JsonObject{{"op", "add"},
+                                   {"path", "/status"},
+                                   {"value", JsonObject{{"pools", JsonArray{Json(fleet::entry_document(entry))}}}}});
+    }
+    write.body = Json(std::move(steps));
+    pace_.sent(key);
+    session_.send(request_for(std::move(write)), {key});
+}
+
+// --- Machines.
+
+void Poollet::work_on(const std::string& uid, Placed& placed) {
+    if (placed.calling) return;
+    const bool ours = !placed.gone && !placed.object.meta.deleted && placed.object.pool == options_.pool;
+    if (!ours) return take_away(uid, placed);
+    if (!placed.object.finalized) return set_finalizer(placed, true);
+    if (!placed.below) return bring(uid, placed);
+    write_machine(placed);
+}
+
+void Poollet::set_finalizer(Placed& placed, bool there) {
+    const std::string key = std::string(kMachines) + " " + fleet_key(placed.object.meta);
+    if (pace_.busy(key)) return;
+    JsonArray finalizers;
+    for (const auto& each : placed.object.finalizers) {
+        if (each != fleet::kMachineFinalizer) finalizers.emplace_back(each);
+    }
+    if (there) finalizers.emplace_back(fleet::kMachineFinalizer);
+    auto write = fleet_patch(kMachines, placed.object.meta,
+                             JsonObject{{"metadata", JsonObject{{"finalizers", std::move(finalizers)}}}});
+    write.revision = placed.object.meta.revision;
+    pace_.sent(key);
+    session_.send(request_for(std::move(write)), {key});
+}
+
+void Poollet::bring(const std::string& uid, Placed& placed) {
+    if (!machines_listed_) return;
+    if (now_.now < placed.retry_at) return later(placed.retry_at);
+    const auto& machine = placed.object;
+    const auto known = classes_.find(machine.machine_class);
+    if (known == classes_.end() && !machine.resources) {
+        placed.retry_at = now_.now + pause(++placed.failures);
+        later(placed.retry_at);
+        return say(placed, true, "MachineClassNotReady",
+                   fmt::format("machine class {} does not exist", machine.machine_class));
+    }
+    const auto needs = fleet::needs(machine, known == classes_.end() ? fleet::MachineClass{} : known->second);
+    auto wanted = fleet::iri_machine(placed.document, machine, needs);
+    wanted.meta.labels.set(kPoolLabel, options_.pool);
+    placed.calling = true;
+    runtime_->create_machine(
+        std::move(wanted), expect<model::IriMachine>([this, uid](const Result<model::IriMachine>& answer) {
+            const auto found = placed_.find(uid);
+            if (found == placed_.end()) return;
+            Placed& here = found->second;
+            here.calling = false;
+            if (answer) {
+                here.failures = 0;
+                here.id = answer->meta.id;
+                here.below = *answer;
+                here.removed = false;
+                return say(here, false, "Created", fmt::format("brought to pool {}", options_.pool));
+            }
+            here.retry_at = now_.now + pause(++here.failures);
+            later(here.retry_at);
+            say(here, true, "FailedCreate", answer.error().message);
+        }));
+}
+
+// Until what is below says that it knows no such machine.
+void Poollet::take_away(const std::string& uid, Placed& placed) {
+    if (placed.removed) {
+        if (!placed.gone && placed.object.finalized) set_finalizer(placed, false);
+        return;
+    }
+    if (now_.now < placed.retry_at) return later(placed.retry_at);
+    // Of one that was never seen below, the attempt: a late copy of the request to make it is refused, too.
+    const std::string id =
+        placed.id.empty() ? fmt::format("{}@{}", placed.object.lineage, placed.object.attempt) : placed.id;
+    placed.calling = true;
+    runtime_->delete_machine(id, expect<bool>([this, uid](const Result<bool>& answer) {
+                                 const auto found = placed_.find(uid);
+                                 if (found == placed_.end()) return;
+                                 Placed& here = found->second;
+                                 here.calling = false;
+                                 if (!answer && answer.error().reason == Reason::NotFound) {
+                                     here.removed = true;
+                                     here.below.reset();
+                                     here.failures = 0;
+                                     return;
+                                 }
+                                 // It is going: asked again soon, then less often.
+                                 if (++here.failures > 1) here.retry_at = now_.now + pause(here.failures);
+                                 later(here.retry_at);
+                             }));
+}
+
+void Poollet::write_machine(Placed& placed) {
+    const std::string key = std::string(kMachines) + " " + fleet_key(placed.object.meta);
+    if (pace_.busy(key)) return;
+    constexpr std::array kStates{"Pending", "Running", "Shutdown", "Terminated", "Terminating", "Shutdown"};
+    const std::string state = kStates[static_cast<size_t>(placed.below->state)];
+    const std::string id = "berth://" + placed.below->meta.id;
+    if (placed.object.machine_id == id && placed.object.state == state) return;
+    pace_.sent(key);
+    session_.send(
+        request_for(fleet_patch(kMachines, placed.object.meta,
+                                JsonObject{{"status", JsonObject{{"machineID", id}, {"state", state}}}}, "status")),
+        {key});
+}
+
+void Poollet::say(Placed& placed, bool warning, const std::string& reason, const std::string& words) {
+    if (std::exchange(placed.said, reason + words) == reason + words) return;
+    const auto& meta = placed.object.meta;
+    tell(recorder_, {"compute.ironcore.dev/v1alpha1", "Machine", meta.ns, meta.name, meta.uid, warning, reason, words},
+         now_.wall);
+}
+
+}  // namespace berth::run
