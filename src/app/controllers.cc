@@ -11,8 +11,12 @@
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/config_file.h"
+#include "control/batch.h"
+#include "control/migration.h"
 #include "control/reservations.h"
+#include "control/reserved_cores.h"
 #include "run/controllers_driver.h"
+#include "run/webhook_driver.h"
 
 namespace berth::app {
 namespace {
@@ -61,19 +65,40 @@ Result<std::optional<WebhookDoor>> open_webhook(const WebhookFlags& flags, const
     return std::optional<WebhookDoor>(std::move(door));
 }
 
+struct Work {
+    base::Duration gc = std::chrono::hours(24);
+    bool no_descheduler = false;
+};
+
+run::ControllersDriver::Reconcilers reconcilers(const Work& work) {
+    auto out = control::reservation_reconcilers(work.gc);
+    out.push_back(control::batch_reconciler());
+    if (work.no_descheduler) return out;
+    out.push_back(control::migration_reconciler());
+    out.push_back(control::reserved_cores_reconciler());
+    return out;
+}
+
 class Controllers final : public Component {
 public:
-    Controllers(std::unique_ptr<link::ApiClient> server, base::Duration gc, const std::optional<WebhookDoor>& door,
+    Controllers(std::unique_ptr<link::ApiClient> server, const Work& work, const std::optional<WebhookDoor>& door,
                 base::Metrics& metrics)
         : reservations_("reservations", base::system_clock(), [&](link::Wake wake) {
               return std::make_unique<run::ControllersDriver>(
                   run::ControllersDriver::Doors{std::move(server), std::move(wake), metrics, "berth-reservations"},
-                  control::reservation_reconcilers(gc));
+                  reconcilers(work));
           }) {
         if (!door) return;
         auto way = door->connect();
         if (way) {
-            webhook_.emplace(std::move(*way), door->options, base::system_clock());
+            const auto make = [&](run::WebhookJudge::Doors doors, std::string path) {
+                run::WebhookOptions options = door->options;
+                options.path = std::move(path);
+                return std::make_unique<run::WebhookDriver>(std::move(doors), std::move(options));
+            };
+            webhook_.emplace(std::move(*way),
+                             Webhook::Place{door->options.host, door->options.port, door->options.path}, make,
+                             base::system_clock());
             add_http_metrics(metrics, "berth_webhook_http", webhook_->counters());
         } else {
             base::log_error("The webhook has no way to the server", {{"error", way.error()}});
@@ -90,14 +115,19 @@ private:
 
 int controllers(std::vector<std::string> words) {
     cli::CommandLine line(
-        "The reservations' life cycle against any Kubernetes API server, which brings the other controllers.",
+        "The reservations' life cycle, and batch resources from NodeMetrics, against any Kubernetes API server, which "
+        "brings "
+        "the other controllers.",
         "berth controllers");
     AttachedOptions options;
     options.lease_name = "berth-controllers";
     options.bind_address = "127.0.0.1:10257";
     add_attached_flags(line, options);
-    base::Duration gc = std::chrono::hours(24);
-    line.duration("--reservation-gc", gc, "how long final reservations are kept");
+    Work work;
+    line.duration("--reservation-gc", work.gc, "how long final reservations are kept");
+    line.flag(
+        "--no-descheduler", work.no_descheduler,
+        "move no pods: neither by PodMigrationJobs nor off reserved cores; without it every pod is kept in memory");
     WebhookFlags webhook;
     add_webhook_flags(line, webhook);
     line.example("berth controllers --kubeconfig ~/.kube/config", "beside a `berth scheduler`");
@@ -110,7 +140,7 @@ int controllers(std::vector<std::string> words) {
     }
     return run_attached("berth controllers", options,
                         [&](std::unique_ptr<link::ApiClient> server, base::Metrics& metrics) {
-                            return std::make_unique<Controllers>(std::move(server), gc, *door, metrics);
+                            return std::make_unique<Controllers>(std::move(server), work, *door, metrics);
                         });
 }
 

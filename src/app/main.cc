@@ -28,6 +28,11 @@ constexpr std::array kCommands{
     Command{"serve", "the API server alone", app::serve},
     Command{"scheduler", "the scheduler, attached to any Kubernetes API server", app::scheduler},
     Command{"controllers", "the reservations' life cycle, attached to any Kubernetes API server", app::controllers},
+    Command{"agent", "on a node: topology, shared cores, how far best-effort pods may go; the same offline",
+            app::agent},
+    Command{"fleet", "machines through layers of pools: scheduler, poollet, broker, provider, tree", app::fleet},
+    Command{"arbitrator", "guarantees, limits and shares of namespaces, attached to any Kubernetes API server",
+            app::arbitrator},
     Command{"bench", "measure one workload in process", berth::bench::bench},
     Command{"whatif", "schedule a dump of a cluster offline and say why", berth::cli::whatif},
     Command{"explain", "why a pod or reservation is where it is, or nowhere", berth::cli::explain},
@@ -90,22 +95,7 @@ int complete(Words words) {
     return berth::cli::kDone;
 }
 
-// What nobody expected (no memory, a directory that cannot be read): a sentence and an exit code, never a signal.
-int run(const Command& command, std::vector<std::string> words) {
-    try {
-        return command.run(std::move(words));
-    } catch (const std::exception& error) {
-        fmt::print(stderr, "berth {}: {}\n", command.name, error.what());
-    } catch (...) {
-        fmt::print(stderr, "berth {}: an exception without a word\n", command.name);
-    }
-    return berth::cli::kFailed;
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
-    Words words(argv + 1, argv + argc);
+int dispatch(Words words) {
     if (words.empty()) {
         print_help(stderr);
         return berth::cli::kWrongUsage;
@@ -116,5 +106,20 @@ int main(int argc, char** argv) {
     if (first == "--version" || first == "-v") return app::version({});
     if (first == berth::cli::kComplete) return complete(std::move(words));
     const Command* command = find(first);
-    return command == nullptr ? refuse(first) : run(*command, std::move(words));
+    return command == nullptr ? refuse(first) : command->run(std::move(words));
+}
+
+}  // namespace
+
+// What nobody expected (no memory, a directory that cannot be read) is a sentence and an exit code, never a signal.
+int main(int argc, char** argv) {
+    const char* command = argc > 1 ? argv[1] : "";
+    try {
+        return dispatch(Words(argv + 1, argv + argc));
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "berth {}: {}\n", command, error.what());
+    } catch (...) {
+        fmt::print(stderr, "berth {}: an exception without a word\n", command);
+    }
+    return berth::cli::kFailed;
 }

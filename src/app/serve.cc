@@ -36,6 +36,7 @@ int serve(std::vector<std::string> words) {
                           "berth serve");
     ServerOptions options;
     add_server_flags(line, options);
+    line.flag("--fleet", options.fleet, "serve Machine, MachinePool, MachineClass and their Reservations, too");
     line.example("berth serve --data-dir /var/lib/berth --listen 0.0.0.0:6443", "for nodes and schedulers of your own");
     line.example("berth serve --in-memory --listen 127.0.0.1:0", "for a test; the line that it prints has the port");
     if (const auto code = line.parse(std::move(words))) return *code;

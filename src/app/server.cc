@@ -19,6 +19,7 @@
 #include "base/private_file.h"
 #include "base/random.h"
 #include "cli/config_file.h"
+#include "model/kinds/kinds_fleet.h"
 #include "store/sqlite_log.h"
 
 #pragma weak mallctl
@@ -118,6 +119,7 @@ Status Server::open_door(const ServerOptions& options) {
     auto credentials = TRY(api::Credentials::open(options.data_dir + "/pki", base::system_clock()));
     context_ = std::make_unique<api::ApiContext>(*store_, base::system_clock(), base::seed_from_system());
     context_->here = options.here;
+    if (options.fleet) context_->publish(std::make_shared<model::Kinds>(model::kinds_with_fleet()));
     context_->identify_token = [credentials](std::string_view token) { return credentials->identify(token); };
     context_->still_welcome = [credentials](const api::Identity& who) { return credentials->still_accepts(who); };
     audit_ = TRY(open_audit_log(options));

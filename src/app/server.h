@@ -23,6 +23,7 @@ struct ServerOptions {
     std::string audit_log = {};         // empty: in the data directory, unless in memory; kNoAuditLog: nowhere
     int64_t audit_max_mib = 100;
     int audit_backups = 10;
+    bool fleet = false;  // the kinds of layered pools, too
     api::Surroundings here = {};
 };
 inline constexpr std::string_view kNoAuditLog = "none";

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <utility>
 
 #include "api/files.h"
 #include "app/commands.h"
@@ -112,7 +113,7 @@ int store(std::vector<std::string> words) {
     restore.option("file", file, "the backup").required();
     restore.flag("--force", options.force, "replace the store that is there, and keep it beside");
     repair.flag("--accept-loss", mend.accept_loss, "do it; without it, say what would be lost");
-    check.option("file", file, "a backup; without it the store in --data-dir");
+    check.option("file", file, "a backup, or a data directory; without it the store in --data-dir");
     line.example("berth store check", "whether ./berth-data is sound");
     line.example("berth store backup monday.backup", "also while `berth up` is running");
     backup.example("berth store backup --data-dir /var/lib/berth monday.backup", "copy it while it is in use");
@@ -124,6 +125,8 @@ int store(std::vector<std::string> words) {
     if (backup.given()) return back_up(line, data_dir, file, without_keys);
     if (restore.given()) return restore_from(line, file, data_dir, options);
     if (repair.given()) return say(line, "repaired", data_dir, store::repair(data_dir, mend));
+    std::error_code unknown;
+    if (fs::is_directory(file, unknown)) data_dir = std::exchange(file, "");
     if (file.empty()) return say(line, "sound:", data_dir, store::check_store(data_dir));
     return say(line, "sound:", file, store::check_file(file));
 }

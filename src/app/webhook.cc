@@ -17,39 +17,32 @@ Result<run::ServingKeys> issue(const std::string& host, base::Duration life) {
     return run::ServingKeys{made.pair.certificate_pem, made.pair.key_pem, made.ca_pem};
 }
 
-run::WebhookOptions with_secret_path(run::WebhookOptions options) {
-    options.path += "/" + api::random_token();
-    return options;
-}
-
 std::string content_type(int code) {
     return code == 200 ? "application/json" : "text/plain; charset=utf-8";
 }
 
 }  // namespace
 
-Webhook::Webhook(std::unique_ptr<link::ApiClient> server, run::WebhookOptions options, const base::Clock& clock)
-    : options_(with_secret_path(std::move(options))) {
-    thread_ = std::make_unique<DriverThread>(
-        "webhook", clock, [&](link::Wake wake) { return driver(std::move(server), std::move(wake)); });
-}
-
-std::unique_ptr<run::Driver> Webhook::driver(std::unique_ptr<link::ApiClient> server, link::Wake wake) {
-    run::WebhookDriver::Doors doors{std::move(server), std::move(wake),
-                                    [host = options_.host](base::Duration life) { return issue(host, life); },
-                                    [this](const run::ServingKeys& keys) { return listen(keys); },
-                                    [this] {
-                                        if (http_) http_->stop();
-                                    }};
-    auto made = std::make_unique<run::WebhookDriver>(std::move(doors), options_);
-    driver_ = made.get();
-    return made;
+Webhook::Webhook(std::unique_ptr<link::ApiClient> server, Place place, const Make& make, const base::Clock& clock)
+    : place_(std::move(place)) {
+    place_.path += "/" + api::random_token();
+    thread_ = std::make_unique<DriverThread>("webhook", clock, [&](link::Wake wake) {
+        auto made = make({std::move(server), std::move(wake),
+                          [host = place_.host](base::Duration life) { return issue(host, life); },
+                          [this](const run::ServingKeys& keys) { return listen(keys); },
+                          [this] {
+                              if (http_) http_->stop();
+                          }},
+                         place_.path);
+        driver_ = made.get();
+        return made;
+    });
 }
 
 Status Webhook::listen(const run::ServingKeys& keys) {
     api::HttpOptions options;
-    options.host = options_.host;
-    options.port = options_.port;
+    options.host = place_.host;
+    options.port = place_.port;
     options.threads = 1;
     options.max_connections = 1000;
     options.max_body = kMostReview;
@@ -57,8 +50,8 @@ Status Webhook::listen(const run::ServingKeys& keys) {
     options.counters = counters_;
     options.tls = {keys.certificate_pem, keys.key_pem, keys.ca_pem};
     http_ = std::make_unique<api::HttpServer>(options, [this](api::Request request, api::Responder responder) {
-        if (request.path.size() != options_.path.size() ||
-            CRYPTO_memcmp(request.path.data(), options_.path.data(), options_.path.size()) != 0) {
+        if (request.path.size() != place_.path.size() ||
+            CRYPTO_memcmp(request.path.data(), place_.path.data(), place_.path.size()) != 0) {
             return responder.respond({404, content_type(404), {}, "404 page not found\n"});
         }
         if (request.method != "POST") return responder.respond({405, content_type(405), {}, "only POST\n"});

@@ -11,6 +11,7 @@
 
 #include "link/http_wire.h"
 #include "run/scripted_server.h"
+#include "run/webhook_driver.h"
 
 namespace berth::app {
 namespace {
@@ -38,7 +39,11 @@ TEST(Webhook, AnswersOnItsPort) {
     access.port = std::to_string(port);
     access.skip_verify = true;
     const auto wire = link::http_wire(std::move(access)).value();
-    Webhook webhook(script->server(), {.host = "127.0.0.1", .port = port, .trusted = {}}, base::system_clock());
+    const auto make = [&](run::WebhookJudge::Doors doors, std::string path) {
+        return std::make_unique<run::WebhookDriver>(
+            std::move(doors), run::WebhookOptions{.host = "127.0.0.1", .port = port, .path = std::move(path)});
+    };
+    Webhook webhook(script->server(), {"127.0.0.1", port, "/bindings"}, make, base::system_clock());
     // It listens when it has said where.
     const auto told = script->take("PATCH", "/apis/admissionregistration.k8s.io/", {200, "{}", 0}).body;
     const auto begin = told.find("/bindings");

@@ -339,12 +339,28 @@ void other_reservations(const sched::Ask& ask, const View& ledger, Row row, Chan
     }
 }
 
+// Of 16, 4 of them reserved and 11 taken, to a pod of 3: "2 more CPUs of its own: of 16 there is 1 free, ...".
+void few_cores(const sched::Ask& ask, const View& ledger, Row row, Changes& out) {
+    const auto* cores = ledger.cores().at(row);
+    if (cores == nullptr || !cores->layout) return out.push_back({"a NodeResourceTopology with its CPUs"});
+    if (auto fault = ledger.core_fault(row); !fault.empty()) return out.push_back({std::move(fault)});
+    const int64_t wanted = ask.spec->requests.get(model::kCpu) / 1000;
+    if (cores->free_cpus >= wanted) return;
+    out.push_back(
+        {fmt::format("{} more CPUs of its own: of {} there {} free, {} {} kept for others than pods, the rest is taken",
+                     wanted - cores->free_cpus, cores->layout->all.count(),
+                     cores->free_cpus == 1 ? "is 1" : fmt::format("are {}", cores->free_cpus), cores->kept.count(),
+                     cores->kept.count() == 1 ? "is" : "are")});
+}
+
 using Adviser = void (*)(const sched::Ask&, const View&, Row, Changes&);
 
 Adviser adviser_of(sched::PluginId filter) {
     switch (filter) {
         case sched::PluginId::NodeResourcesFit:
             return lacking;
+        case sched::PluginId::NodeNUMAResource:
+            return few_cores;
         case sched::PluginId::TaintToleration:
             return untolerated;
         case sched::PluginId::NodeAffinity:
@@ -365,6 +381,13 @@ Adviser adviser_of(sched::PluginId filter) {
             return skewed;
         case sched::PluginId::Reservation:
             return other_reservations;
+        case sched::PluginId::ShareFit:
+            return [](const sched::Ask& ask, const View&, Row, Changes& out) {
+                out.push_back(
+                    {fmt::format("namespace {} to deserve more: others must ask for less, or its Consumer "
+                                 "must say more (berth explain consumer {})",
+                                 ask.spec->ns, ask.spec->ns)});
+            };
         case sched::PluginId::NodeUnschedulable:
             return [](const sched::Ask&, const View&, Row, Changes& out) { out.push_back({std::string(kUncordon)}); };
         case sched::PluginId::NodeName:

@@ -10,7 +10,7 @@ namespace {
 
 // A node n1 with 4 cpu, what is on it, and the pod "ask": what would have to change, joined.
 std::string advice(const std::string& ask, const std::string& others = "", const std::string& node = "") {
-    World world(base::Time{1'794'780'000'000'000'000});
+    run::World world(base::Time{1'794'780'000'000'000'000});
     const auto objects = read_objects(fmt::format(R"(
 apiVersion: v1
 kind: Node
@@ -136,7 +136,7 @@ spec: {nodeName: n1, containers: [{name: c, resources: {requests: {cpu: "3"}}}]}
 )";
     const std::string ask = "containers: [{name: c, resources: {requests: {cpu: \"2\"}}}]";
     EXPECT_EQ(advice(ask, leaving), "1 more cpu (wants 2, 1 free; 3 comes free when default/old has gone)");
-    World world(base::Time{1'794'780'000'000'000'000});
+    run::World world(base::Time{1'794'780'000'000'000'000});
     const auto objects = read_objects(R"(
 apiVersion: v1
 kind: Node
@@ -159,7 +159,7 @@ status: {nominatedNodeName: n1}
 
 // As a large cluster is read: by what is the same.
 TEST(Advice, EqualNodesAreOneAnswer) {
-    World world(base::Time{1'794'780'000'000'000'000});
+    run::World world(base::Time{1'794'780'000'000'000'000});
     std::string yaml = R"(
 apiVersion: v1
 kind: Pod

@@ -35,7 +35,7 @@ Json copy_of(const Json& pod, int64_t number) {
 
 }  // namespace
 
-Result<Fit> fit(World& world, const Json& pod, int64_t most) {
+Result<Fit> fit(run::World& world, const Json& pod, int64_t most) {
     Fit out;
     int64_t made = 0;
     for (int64_t batch = 1; made < most && out.why.empty(); batch = std::min(2 * batch, kMostAtOnce)) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/world.h"
+#include "run/world.h"
 
 // How much more there is room for, and how many nodes would have to be added.
 namespace berth::cli {
@@ -19,7 +19,7 @@ struct Fit {
 };
 // How many more of this pod fit beside what is there, if nobody has to go: each is decided about as if it had just been
 // created.
-Result<Fit> fit(World& world, const Json& pod, int64_t most);
+Result<Fit> fit(run::World& world, const Json& pod, int64_t most);
 
 // A node to be added: what it has, and its labels. It has 110 pods unless it says otherwise.
 Result<Json> node_of_shape(const std::vector<std::string>& shape, const std::vector<std::string>& labels,
@@ -27,7 +27,7 @@ Result<Json> node_of_shape(const std::vector<std::string>& shape, const std::vec
 
 // A cluster with so many nodes more, settled.
 struct Trial {
-    std::unique_ptr<World> world;
+    std::unique_ptr<run::World> world;
     std::vector<run::Placement> answers;
     int64_t wanted = 0;   // objects that should have a place
     int64_t refused = 0;  // of these

@@ -35,6 +35,10 @@ Status flatten(Json document, std::vector<Json>& out) {
         return base::bad_request(fmt::format("{} is not an object", base::to_text(document).substr(0, kMostShown)));
     }
     Json* items = base::find(document, {"items"});
+    const bool wrong = items && !items->is_array() && !items->is_null();
+    if (wrong && base::find_string(document, {"kind"}).ends_with("List")) {
+        return base::bad_request(fmt::format("items: {} is not a list", base::to_text(*items).substr(0, kMostShown)));
+    }
     if (!items || !items->is_array() || !base::find_string(document, {"kind"}).ends_with("List")) {
         out.push_back(std::move(document));
         return {};
@@ -84,7 +88,9 @@ Result<std::vector<Json>> read_object_file(const std::string& path) {
 Status load_files(const std::vector<std::string>& files, const std::function<Result<bool>(const Json&)>& put) {
     std::set<std::string> unknown;
     for (const auto& file : files) {
-        for (const auto& object : TRY(read_object_file(file))) {
+        const auto objects = TRY(read_object_file(file));
+        if (objects.empty()) return base::bad_request(fmt::format("{}: there is nothing in it", file));
+        for (const auto& object : objects) {
             const auto known = put(object);
             if (!known) return base::bad_request(fmt::format("{}: {}", file, known.error().message));
             if (!*known) unknown.emplace(base::find_string(object, {"kind"}));

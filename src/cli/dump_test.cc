@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/world.h"
+#include "run/world.h"
 
 namespace berth::cli {
 namespace {
@@ -43,7 +43,7 @@ TEST(Dump, SaysWhatIsNoObject) {
 }
 
 Result<bool> put(std::string_view text) {
-    World world(base::Time{});
+    run::World world(base::Time{});
     return world.put(read_objects(text)->front());
 }
 
@@ -57,7 +57,7 @@ TEST(Dump, KindsAreToldApartByTheirGroup) {
 
 TEST(Dump, WhatHasNoNameIsTold) {
     EXPECT_EQ(put("kind: Node").error().message, "Node: metadata.name is missing");
-    World world(base::Time{});
+    run::World world(base::Time{});
     EXPECT_TRUE(*world.put(read_objects("{kind: Pod, metadata: {generateName: p-}}")->front()));
     const auto outcomes = world.settle();
     ASSERT_EQ(outcomes.size(), 1u);

@@ -3,15 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/clock.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/dump.h"
 #include "cli/explanation.h"
+#include "cli/fleet.h"
 #include "cli/live.h"
 #include "cli/node_explanation.h"
 #include "cli/output.h"
+#include "cli/question.h"
+#include "cli/share_flags.h"
 #include "cli/shares.h"
 
 namespace berth::cli {
@@ -20,6 +24,7 @@ namespace {
 const std::vector<std::string> kPodNames{"pod", "pods", "po"};
 const std::vector<std::string> kReservationNames{"reservation", "reservations"};
 const std::vector<std::string> kNodeNames{"node", "nodes", "no"};
+const std::vector<std::string> kMachineNames{"machine", "machines"};
 const std::vector<std::string> kConsumerNames{"consumer", "consumers"};
 
 struct Flags {
@@ -28,6 +33,8 @@ struct Flags {
     ServerFlags server;
     std::vector<std::string> files;
     Output output = Output::Table;
+    bool shares = false;
+    ShareFlags share;
 };
 
 bool is_one_of(const std::string& kind, const std::vector<std::string>& names) {
@@ -40,11 +47,11 @@ std::string printed(const Flags& flags, const T& said, Json (*document)(const T&
 }
 
 Result<std::string> explain_consumer(const Flags& flags) {
-    share::Settings settings;
+    share::Settings settings = TRY(read_share_flags(flags.share));
     settings.now = base::system_clock().wall();
-    SharesScene gathered(settings.now);
+    run::SharesScene gathered(settings.now);
     TRY(load_shares(flags.files, flags.server, gathered));
-    const share::Scene scene = gathered.take(false);
+    const share::Scene scene = gathered.take(settings.limits_factor.has_value());
     const share::Answer answer = share::answer(scene, settings);
     if (is_document(flags.output)) {
         const Json all = shares_document(scene, answer);
@@ -55,25 +62,66 @@ Result<std::string> explain_consumer(const Flags& flags) {
     return consumer_text(scene, settings, answer, flags.name);
 }
 
-Result<std::string> answer(const Flags& flags) {
-    if (is_one_of(flags.kind, kConsumerNames)) return explain_consumer(flags);
-    World world(base::system_clock().wall());
-    std::string ns = flags.server.ns.empty() ? "default" : flags.server.ns;
-    if (flags.files.empty()) {
-        const auto connection = TRY(open_connection(flags.server));
-        ns = connection.ns;
-        TRY(load_live(*connection.server, world));
-    }
-    for (const auto& file : flags.files) {
-        for (const auto& object : TRY(read_object_file(file))) TRY(world.put(object));
-    }
+// Whoever publishes what namespaces deserve has been asked for shares.
+Result<bool> shares_in_force(link::ApiClient& server) {
+    bool any = false;
+    TRY(list_all(server, fmt::format("/apis/{}/v1/allocations", model::kSharesGroup), "Allocation",
+                 [&](const Json&) -> Status {
+                     any = true;
+                     return {};
+                 }));
+    return any;
+}
+
+Result<std::string> explain_machine(const Flags& flags) {
+    if (!flags.files.empty()) return base::bad_request("a machine is asked of a live server; leave out -f");
+    const Connection connection = TRY(open_connection(flags.server));
+    const Json said = TRY(machine_explanation(*connection.server, connection.ns, flags.name));
+    return is_document(flags.output) ? document_text(said, flags.output) : machine_text(said);
+}
+
+void print_remarks(const Loaded& loaded) {
+    for (const auto& remark : loaded.remarks) fmt::print(stderr, "berth explain: warning: {}\n", remark);
+}
+
+Result<std::string> explain_in(const Flags& flags, const std::string& ns, run::World& world, const Foretold* foretold) {
     if (is_one_of(flags.kind, kNodeNames)) {
         world.cluster().prepare();
         return printed(flags, TRY(explain_node(world.ledger(), flags.name)), node_document, node_text);
     }
-    const bool pod = is_one_of(flags.kind, kPodNames);
-    const auto said = TRY(pod ? explain_pod(world, ns, flags.name) : explain_reservation(world, flags.name));
+    const auto said = TRY(is_one_of(flags.kind, kPodNames) ? explain_pod(world, ns, flags.name, foretold)
+                                                           : explain_reservation(world, flags.name, foretold));
     return printed(flags, said, explanation_document, explanation_text);
+}
+
+// As `berth whatif` would have it: with the pods that workloads want, without lost nodes, and each in its turn.
+Result<std::string> explain_from_files(const Flags& flags) {
+    Question question;
+    question.now = base::system_clock().wall();
+    if (flags.shares) question.options.shares = TRY(read_share_flags(flags.share));
+    for (const auto& file : flags.files) TRY(question.read(file));
+    const std::string ns = flags.server.ns.empty() ? "default" : flags.server.ns;
+    if (is_one_of(flags.kind, kNodeNames)) {
+        const Loaded loaded = TRY(load(question));
+        print_remarks(loaded);
+        return explain_in(flags, ns, *loaded.world, nullptr);
+    }
+    const Turn turn = TRY(load_until(question, {is_one_of(flags.kind, kReservationNames), ns, flags.name}));
+    print_remarks(turn.loaded);
+    return explain_in(flags, ns, *turn.loaded.world, &turn.foretold);
+}
+
+Result<std::string> answer(const Flags& flags) {
+    if (is_one_of(flags.kind, kMachineNames)) return explain_machine(flags);
+    if (is_one_of(flags.kind, kConsumerNames)) return explain_consumer(flags);
+    if (!flags.files.empty()) return explain_from_files(flags);
+    const Connection connection = TRY(open_connection(flags.server));
+    run::ClusterOptions options;
+    const bool shares = flags.shares || TRY(shares_in_force(*connection.server));
+    if (shares) options.shares = TRY(read_share_flags(flags.share));
+    run::World world(base::system_clock().wall(), std::move(options));
+    TRY(load_live(*connection.server, world));
+    return explain_in(flags, connection.ns, world, nullptr);
 }
 
 }  // namespace
@@ -82,19 +130,23 @@ int explain(std::vector<std::string> words) {
     Flags flags;
     CommandLine line(
         "Says why a pod or reservation is where it is, or what keeps it from every node; of a node, who has what of "
-        "it; of a consumer, what bounds it.",
+        "it; of a consumer, what bounds it; of a machine, which pools said what.",
         "berth explain");
     std::vector<std::string> kinds;
-    for (const auto& names : {kPodNames, kReservationNames, kNodeNames, kConsumerNames}) {
+    for (const auto& names : {kPodNames, kReservationNames, kNodeNames, kConsumerNames, kMachineNames}) {
         kinds.insert(kinds.end(), names.begin(), names.end());
     }
-    line.option("kind", flags.kind, "pod, reservation, node or consumer").required().one_of(kinds);
+    line.option("kind", flags.kind, "pod, reservation, node, consumer or machine").required().one_of(kinds);
     line.option("name", flags.name, "its name").required();
     add_server_flags(line, flags.server);
     line.option("-f,--filename", flags.files, "explain from files instead of a live server; - is standard input");
     output_option(line, flags.output, {Output::Table, Output::Json, Output::Yaml});
+    line.flag("--shares", flags.shares,
+              "pods start only where their namespace deserves it; a server that publishes Allocations says so itself");
+    add_share_flags(line, flags.share);
     line.example("berth explain pod web-1", "what keeps it from every node, and what would help");
     line.example("berth explain node node-1", "who has what of it");
+    line.example("berth explain -f dump.yaml pod web-1", "in a dump: what berth whatif decides of it, and why");
     if (const auto code = line.parse(std::move(words))) return *code;
     const auto said = answer(flags);
     if (!said) {

@@ -91,11 +91,15 @@ void find_nearest(const sched::Ask& ask, const View& ledger, Explanation& out) {
     }
 }
 
-void fill_verdict(const sched::Ask& ask, const sched::Verdict& verdict, const View& ledger, Explanation& out) {
+void fill_nodes(const sched::Ask& ask, const sched::Verdict& verdict, const View& ledger, Explanation& out) {
     walk_filters(ask, ledger, out);
     for (size_t i = 0; i < verdict.feasible.size(); ++i) {
         if (!verdict.scores.empty()) out.scores[std::string(ledger.name(verdict.feasible[i]))] = verdict.scores[i];
     }
+}
+
+void fill_verdict(const sched::Ask& ask, const sched::Verdict& verdict, const View& ledger, Explanation& out) {
+    fill_nodes(ask, verdict, ledger, out);
     out.summary = verdict.fault;
     if (!verdict.fault.empty()) return;
     if (verdict.chosen == ledger::kNoRow) {
@@ -153,7 +157,7 @@ void find_owned(const model::Pod& pod, const View& ledger, Explanation& out) {
 }
 
 // Pods that draw from it, and pending ones that may.
-void find_owners(const World& world, const model::Reservation& object, ledger::ReservationIndex index,
+void find_owners(const run::World& world, const model::Reservation& object, ledger::ReservationIndex index,
                  Explanation& out) {
     const auto& ledger = world.ledger();
     if (index != ledger::kNone) {
@@ -171,7 +175,7 @@ void find_owners(const World& world, const model::Reservation& object, ledger::R
     });
 }
 
-void tell_bound(const World& world, const model::Pod& pod, Explanation& out) {
+void tell_bound(const run::World& world, const model::Pod& pod, Explanation& out) {
     out.state = "Bound";
     out.node = pod.node;
     out.summary = fmt::format("it is bound to {}", pod.node);
@@ -185,6 +189,9 @@ void tell_bound(const World& world, const model::Pod& pod, Explanation& out) {
     for (const auto& charge : entry->charges())
         from.push_back(world.ledger().reservation(charge.reservation).object->meta.name);
     if (!from.empty()) out.summary += fmt::format(", drawing from {}", fmt::join(from, ", "));
+    if (entry->which && !entry->which->cores.cpus.empty()) {
+        out.summary += fmt::format(", on the CPUs {}", model::cpu_list_text(entry->which->cores.cpus));
+    }
     if (!entry->linked) return;
     if (!entry->linked->fault.empty()) {
         out.summary += fmt::format("; what it draws from cannot be read: {}", entry->linked->fault);
@@ -195,6 +202,47 @@ void tell_bound(const World& world, const model::Pod& pod, Explanation& out) {
         if (std::find(from.begin(), from.end(), link.name) == from.end()) used.push_back(link.name);
     }
     if (!used.empty()) out.summary += fmt::format(", in the room that {} held for it", fmt::join(used, ", "));
+}
+
+// "", or how the node compares with those where the pod could go if it came again.
+std::string compared(const sched::Verdict& verdict, const View& ledger, const Explanation& it) {
+    const Row row = ledger.row_of(it.node);
+    const auto open = verdict.strikes.open_rows();
+    if (std::find(open.begin(), open.end(), row) == open.end()) {
+        std::vector<std::string> reasons;
+        const auto node = it.nodes.find(it.node);
+        if (node == it.nodes.end()) return "";
+        for (const auto& block : node->second) {
+            reasons.insert(reasons.end(), block.reasons.begin(), block.reasons.end());
+        }
+        return fmt::format("; if it came again it could not go there: {}", fmt::join(reasons, ", "));
+    }
+    if (open.size() == 1) return "; no other node would do";
+    if (verdict.chosen == row) return fmt::format("; of {} nodes that would do none is better", open.size());
+    const std::string best(ledger.name(verdict.chosen));
+    const auto points = [&](const std::string& node) {
+        const auto found = it.scores.find(node);
+        return found == it.scores.end() ? 0 : found->second;
+    };
+    std::string text = fmt::format("; of {} nodes that would do {} would be chosen now", open.size(), best);
+    if (points(best) > points(it.node)) text += fmt::format(" ({} points against {})", points(best), points(it.node));
+    return text;
+}
+
+// Why it is there: what a scheduler would say if the pod came again. It is taken out for the question.
+void tell_why_there(run::World& world, const model::Pod& pod, Explanation& out) {
+    if (pod.terminal() || world.ledger().row_of(pod.node) == ledger::kNoRow) return;
+    const model::Pod kept = pod;
+    const model::Pod again = run::made_again(kept);
+    world.cluster().remove("Pod", kept.meta.ns, kept.meta.name);
+    sched::Ask ask = sched::ask_for(again, world.ledger());
+    if (ask.fault.empty()) {
+        const auto decision = world.cluster().decide(again);
+        ask.shares = world.cluster().scheduler().shares();
+        fill_nodes(ask, decision.verdict, world.ledger(), out);
+        if (decision.verdict.fault.empty()) out.summary += compared(decision.verdict, world.ledger(), out);
+    }
+    world.cluster().put(kept);
 }
 
 // Who is on the way out of the node that the pod is nominated for: it waits for them, and nobody else need go.
@@ -212,7 +260,7 @@ void tell_leaving(const View& ledger, const model::Pod& pod, Explanation& out) {
                               out.leaving.size() == 1 ? "has" : "have", out.summary);
 }
 
-void consider_preemption(World& world, const sched::Ask& ask, const sched::Strikes& strikes, Explanation& out) {
+void consider_preemption(run::World& world, const sched::Ask& ask, const sched::Strikes& strikes, Explanation& out) {
     const auto found = world.cluster().would_preempt(ask, strikes);
     if (!found.victims) {
         if (!found.message.empty()) out.summary += " " + found.message;
@@ -225,9 +273,39 @@ void consider_preemption(World& world, const sched::Ask& ask, const sched::Strik
     }
 }
 
+// Of the objects of a file every one has its turn; of a server's nobody knows when it comes.
+std::string it_fits(const Foretold* foretold, std::string_view otherwise) {
+    if (!foretold) return fmt::format("it fits: {}", otherwise);
+    if (foretold->earlier == 0) return "it fits";
+    return fmt::format("it fits, when {} {} placed before it", foretold->earlier,
+                       foretold->earlier == 1 ? "other is" : "others are");
+}
+
+void explain_pending(run::World& world, const model::Pod& pod, const Foretold* foretold, Explanation& out) {
+    sched::Ask ask = sched::ask_for(pod, world.ledger());
+    if (!ask.fault.empty()) {
+        out.summary = ask.fault;
+        return;
+    }
+    const auto decision = world.cluster().decide(pod);
+    ask.shares = world.cluster().scheduler().shares();
+    fill_verdict(ask, decision.verdict, world.ledger(), out);
+    if (!decision.verdict.fault.empty()) return;
+    if (decision.verdict.chosen == ledger::kNoRow) {
+        tell_leaving(world.ledger(), pod, out);
+        if (out.leaving.empty()) consider_preemption(world, ask, decision.verdict.strikes, out);
+    } else if (const auto failure = world.failure_of(pod); !failure.empty() && !foretold) {
+        out.summary = fmt::format("it fits, and the scheduler tried in vain: {}", failure);
+    } else {
+        out.summary = it_fits(
+            foretold, fmt::format("its turn has not come, or nobody schedules for \"{}\"", pod.spec->scheduler_name));
+    }
+}
+
 }  // namespace
 
-Result<Explanation> explain_pod(World& world, const std::string& ns, const std::string& name) {
+Result<Explanation> explain_pod(run::World& world, const std::string& ns, const std::string& name,
+                                const Foretold* foretold) {
     world.cluster().prepare();
     Explanation out;
     out.ns = ns;
@@ -242,6 +320,10 @@ Result<Explanation> explain_pod(World& world, const std::string& ns, const std::
     find_owned(*pod, world.ledger(), out);
     if (!pod->node.empty()) {
         tell_bound(world, *pod, out);
+        tell_why_there(world, *pod, out);
+        if (foretold && !foretold->evicted_by.empty()) {
+            out.summary += fmt::format("; {} would have it evicted", foretold->evicted_by);
+        }
         return out;
     }
     if (!pod->gates.empty()) {
@@ -250,27 +332,18 @@ Result<Explanation> explain_pod(World& world, const std::string& ns, const std::
         return out;
     }
     out.state = "Pending";
-    const sched::Ask ask = sched::ask_for(*pod, world.ledger());
-    if (!ask.fault.empty()) {
-        out.summary = ask.fault;
+    if (foretold && !foretold->error.empty()) {
+        out.summary = foretold->error;
         return out;
     }
-    const auto decision = world.cluster().decide(*pod);
-    fill_verdict(ask, decision.verdict, world.ledger(), out);
-    if (!decision.verdict.fault.empty()) return out;
-    if (decision.verdict.chosen == ledger::kNoRow) {
-        tell_leaving(world.ledger(), *pod, out);
-        if (out.leaving.empty()) consider_preemption(world, ask, decision.verdict.strikes, out);
-    } else if (const auto failure = world.failure_of(*pod); !failure.empty()) {
-        out.summary = fmt::format("it fits, and the scheduler tried in vain: {}", failure);
-    } else {
-        out.summary =
-            fmt::format("it fits: its turn has not come, or nobody schedules for \"{}\"", pod->spec->scheduler_name);
+    explain_pending(world, *pod, foretold, out);
+    if (foretold && !foretold->from.empty()) {
+        out.summary = fmt::format("it was on {}, which is not there; {}", foretold->from, out.summary);
     }
     return out;
 }
 
-Result<Explanation> explain_reservation(World& world, const std::string& name) {
+Result<Explanation> explain_reservation(run::World& world, const std::string& name, const Foretold* foretold) {
     world.cluster().prepare();
     Explanation out;
     out.is_reservation = true;
@@ -287,11 +360,15 @@ Result<Explanation> explain_reservation(World& world, const std::string& name) {
     const auto index = world.ledger().find_reservation(object->meta.uid);
     find_owners(world, *object, index, out);
     if (object->phase == model::ReservationPhase::Pending) {
+        if (foretold && !foretold->error.empty()) {
+            out.summary = foretold->error;
+            return out;
+        }
         const auto decision = world.cluster().decide(*object);
         fill_verdict(sched::ask_for(*object), decision.verdict, world.ledger(), out);
         if (!out.node.empty()) {
             out.summary = decision.waiting ? fmt::format("it would wait on {} until there is room", out.node)
-                                           : std::string("it fits: its turn has not come");
+                                           : it_fits(foretold, "its turn has not come");
         }
         return out;
     }

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/world.h"
+#include "run/world.h"
 
 namespace berth::cli {
 
@@ -43,9 +43,18 @@ struct Explanation {
     std::vector<Match> matches;
 };
 
-// The world is asked, not changed: the answer is for this object alone, as if it were its turn now.
-Result<Explanation> explain_pod(World& world, const std::string& ns, const std::string& name);
-Result<Explanation> explain_reservation(World& world, const std::string& name);
+// What `berth whatif` says of the object, in a world that stands where its turn has come.
+struct Foretold {
+    size_t earlier = 0;      // others that are placed before it
+    std::string from;        // the node that it has lost; empty: none
+    std::string evicted_by;  // who takes its place; empty: nobody
+    std::string error;       // why it is not even tried
+};
+
+// The world is asked, and is afterwards as it was: the answer is for this object alone, as if it were its turn now.
+Result<Explanation> explain_pod(run::World& world, const std::string& ns, const std::string& name,
+                                const Foretold* foretold = nullptr);
+Result<Explanation> explain_reservation(run::World& world, const std::string& name, const Foretold* foretold = nullptr);
 
 Json explanation_document(const Explanation& explanation);
 std::string explanation_text(const Explanation& explanation);

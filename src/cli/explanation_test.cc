@@ -10,8 +10,8 @@
 namespace berth::cli {
 namespace {
 
-World world_of(std::string_view yaml) {
-    World world(base::Time{1'794'780'000'000'000'000});
+run::World world_of(std::string_view yaml) {
+    run::World world(base::Time{1'794'780'000'000'000'000});
     const auto objects = read_objects(yaml);
     EXPECT_TRUE(objects) << objects.error().message;
     for (const auto& object : *objects) EXPECT_TRUE(world.put(object));
@@ -47,7 +47,7 @@ spec: {nodeSelector: {disk: ssd}, containers: [{name: c, resources: {requests: {
 )";
 
 TEST(Explain, SaysPerNodeWhyNotAndWhatWouldHelp) {
-    World world = world_of(kCluster);
+    run::World world = world_of(kCluster);
     const auto said = explain_pod(world, "default", "web");
     ASSERT_TRUE(said);
     EXPECT_EQ(said->state, "Pending");
@@ -73,7 +73,7 @@ TEST(Explain, SaysPerNodeWhyNotAndWhatWouldHelp) {
 }
 
 TEST(Explain, SaysWhatIsHeldOutsideKubernetes) {
-    World world = world_of(R"(
+    run::World world = world_of(R"(
 apiVersion: v1
 kind: Node
 metadata: {name: n1, annotations: {node.koordinator.sh/reservation: '{"resources":{"cpu":"4"}}'}}
@@ -103,7 +103,7 @@ spec: {containers: [{name: c, resources: {requests: {cpu: "6"}}}]}
 }
 
 TEST(Explain, TellsOfReservationsAndTheirOwners) {
-    World world = world_of(std::string(kCluster) + R"(
+    run::World world = world_of(std::string(kCluster) + R"(
 ---
 apiVersion: scheduling.koordinator.sh/v1alpha1
 kind: Reservation
@@ -129,7 +129,7 @@ status: {phase: Available, nodeName: full, allocatable: {cpu: "1"}}
 
 TEST(Explain, SaysWhyAReservationIsNotForItsOwner) {
     const auto state = [](const std::string& spec, const std::string& pods = "") {
-        World world = world_of(fmt::format(R"({}
+        run::World world = world_of(fmt::format(R"({}
 ---
 apiVersion: scheduling.koordinator.sh/v1alpha1
 kind: Reservation
@@ -140,7 +140,7 @@ spec:
   {}
 status: {{phase: Available, nodeName: full, allocatable: {{cpu: "1"}}}}
 {})",
-                                           kCluster, spec, pods));
+                                                kCluster, spec, pods));
         const auto pod = explain_pod(world, "default", "web");
         return pod->matches.at(0).state + " | " + explain_reservation(world, "kept")->summary;
     };
@@ -164,7 +164,7 @@ spec: {nodeName: full, containers: [{name: c}]}
 }
 
 TEST(Explain, SaysWhatIsLeftOfAReservation) {
-    World world = world_of(std::string(kCluster) + R"(
+    run::World world = world_of(std::string(kCluster) + R"(
 ---
 apiVersion: scheduling.koordinator.sh/v1alpha1
 kind: Reservation
@@ -188,15 +188,58 @@ spec: {nodeName: full, containers: [{name: c, ports: [{hostPort: 80}], resources
               "Available on full, port 81 left ({cpu: \"1\"} held back)");
 }
 
+// How its node compares with the others now.
+TEST(Explain, ABoundPodIsWhereASchedulerWouldPutItOrNot) {
+    constexpr std::string_view kNodes = R"(
+apiVersion: v1
+kind: Node
+metadata: {name: n1}
+status: {allocatable: {cpu: "4", memory: 8Gi, pods: "10"}}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: n2}
+status: {allocatable: {cpu: "8", memory: 16Gi, pods: "10"}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec: {nodeName: NODE, containers: [{name: c, resources: {requests: {cpu: "2", memory: 1Gi}}}]}
+)";
+    const auto on = [&](std::string_view node, std::string_view more) {
+        std::string text(kNodes);
+        text.replace(text.find("NODE"), 4, node);
+        run::World world = world_of(text + std::string(more));
+        return explain_pod(world, "default", "web")->summary;
+    };
+    EXPECT_EQ(on("n2", ""), "it is bound to n2; of 2 nodes that would do none is better");
+    EXPECT_TRUE(on("n1", "").starts_with("it is bound to n1; of 2 nodes that would do n2 would be chosen now ("))
+        << on("n1", "");
+    EXPECT_EQ(on("n1", R"(
+---
+apiVersion: v1
+kind: Node
+metadata: {name: n1}
+spec: {unschedulable: true}
+status: {allocatable: {cpu: "4", memory: 8Gi, pods: "10"}}
+)"),
+              "it is bound to n1; if it came again it could not go there: node(s) were unschedulable");
+    EXPECT_EQ(on("gone", ""), "it is bound to gone, a node that does not exist");
+}
+
 TEST(Explain, ABoundPodAndOneThatFits) {
-    World world = world_of(kCluster);
-    EXPECT_EQ(explain_pod(world, "default", "busy")->summary, "it is bound to full");
+    run::World world = world_of(kCluster);
+    const auto bound = explain_pod(world, "default", "busy");
+    EXPECT_EQ(bound->summary, "it is bound to full; no other node would do");
+    EXPECT_EQ(bound->nodes.at("special").size(), 2u);
+    EXPECT_EQ(explain_pod(world, "default", "busy")->summary, bound->summary) << "nothing was changed by the question";
+    EXPECT_EQ(explanation_text(*bound).find("It would go"), std::string::npos);
     world.remove("Pod", "default", "busy");
     const auto fits = explain_pod(world, "default", "web");
     EXPECT_EQ(fits->node, "full");
     EXPECT_EQ(fits->scores.size(), 1u);
     EXPECT_TRUE(fits->nearest.empty());
-    World used = world_of(std::string(kCluster) + R"(
+    run::World used = world_of(std::string(kCluster) + R"(
 ---
 apiVersion: v1
 kind: Pod
@@ -205,14 +248,15 @@ metadata:
   annotations: {scheduling.koordinator.sh/reservation-allocated: '{"name":"kept","uid":"r"}'}
 spec: {nodeName: full, containers: [{name: c}]}
 )");
-    EXPECT_EQ(explain_pod(used, "default", "came")->summary, "it is bound to full, in the room that kept held for it");
+    const std::string drew = explain_pod(used, "default", "came")->summary;
+    EXPECT_TRUE(drew.starts_with("it is bound to full, in the room that kept held for it; of 2 nodes")) << drew;
     const auto none = explain_pod(world, "default", "nobody");
     ASSERT_FALSE(none);
     EXPECT_EQ(none.error().message, "pods \"nobody\" not found in namespace \"default\"");
 }
 
 TEST(Explain, ABindThatTheServerRefused) {
-    World world = world_of(std::string(kCluster) + R"(
+    run::World world = world_of(std::string(kCluster) + R"(
 ---
 apiVersion: v1
 kind: Pod

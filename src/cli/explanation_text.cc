@@ -99,7 +99,7 @@ std::string explanation_text(const Explanation& it) {
     std::string text = fmt::format("{} is {}: {}\n", title(it), it.state, it.summary);
     if (!it.victims.empty()) {
         text += fmt::format("Evicting {} would make room on {}.\n", fmt::join(it.victims, ", "), it.node);
-    } else if (!it.steps.empty() && !it.node.empty() && it.leaving.empty()) {
+    } else if (it.state == "Pending" && !it.steps.empty() && !it.node.empty() && it.leaving.empty()) {
         text += fmt::format("It would go to {}.\n", it.node);
     }
     if (!it.nearest.empty()) {

@@ -84,14 +84,14 @@ void merge(std::vector<run::Placement>& answers, std::vector<run::Placement> mor
     answers = std::move(out);
 }
 
-void cordon(World& world, const std::string& name) {
+void cordon(run::World& world, const std::string& name) {
     model::Node node = world.ledger().node(world.ledger().row_of(name));
     node.unschedulable = true;
     world.cluster().put(std::move(node));
 }
 
 // One round: who may go, goes. False: nobody did.
-bool evict_round(World& world, const std::set<std::string>& nodes, Budgets& budgets, Drain& out) {
+bool evict_round(run::World& world, const std::set<std::string>& nodes, Budgets& budgets, Drain& out) {
     out.blocked.clear();
     std::vector<model::Pod> there;
     world.cluster().each_pod([&](const model::Pod& pod) {
@@ -114,7 +114,7 @@ bool evict_round(World& world, const std::set<std::string>& nodes, Budgets& budg
 
 }  // namespace
 
-Leaving uproot_homeless(World& world) {
+Leaving uproot_homeless(run::World& world) {
     Leaving out;
     std::vector<model::Pod> homeless;
     world.cluster().each_pod([&](const model::Pod& pod) {
@@ -136,7 +136,7 @@ Leaving uproot_homeless(World& world) {
     return out;
 }
 
-Result<std::vector<std::string>> nodes_of(const World& world, const std::string& selector) {
+Result<std::vector<std::string>> nodes_of(const run::World& world, const std::string& selector) {
     const Selector wanted = TRY(Selector::parse(selector));
     const auto& ledger = world.ledger();
     std::vector<std::string> out;
@@ -148,7 +148,7 @@ Result<std::vector<std::string>> nodes_of(const World& world, const std::string&
     return out;
 }
 
-Drain drain(World& world, const std::vector<std::string>& nodes, std::vector<run::Placement>& answers) {
+Drain drain(run::World& world, const std::vector<std::string>& nodes, std::vector<run::Placement>& answers) {
     Drain out;
     out.nodes = nodes;
     const std::set<std::string> drained(nodes.begin(), nodes.end());

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/world.h"
+#include "run/world.h"
 
 // Nodes that are taken away, and the pods that lose them.
 namespace berth::cli {
@@ -19,10 +19,10 @@ struct Leaving {
 };
 
 // Pods that are bound to nodes which are not there.
-Leaving uproot_homeless(World& world);
+Leaving uproot_homeless(run::World& world);
 
 // The nodes that a selector speaks of; an Error: there is none.
-Result<std::vector<std::string>> nodes_of(const World& world, const std::string& selector);
+Result<std::vector<std::string>> nodes_of(const run::World& world, const std::string& selector);
 
 // What `kubectl drain` would do: the nodes are cordoned, and their pods are evicted as far as disruption budgets allow;
 // when a pod has found its new place, its budget allows the next.
@@ -37,6 +37,6 @@ struct Drain {
     std::vector<std::string> reservations;  // that hold room there: lost when the node goes
 };
 // The answers are those of every round, the newest about each object.
-Drain drain(World& world, const std::vector<std::string>& nodes, std::vector<run::Placement>& answers);
+Drain drain(run::World& world, const std::vector<std::string>& nodes, std::vector<run::Placement>& answers);
 
 }  // namespace berth::cli

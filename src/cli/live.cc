@@ -58,12 +58,13 @@ Status list_all(link::ApiClient& server, const std::string& path, std::string_vi
     return {};
 }
 
-Status load_live(link::ApiClient& server, World& world) {
+Status load_live(link::ApiClient& server, run::World& world) {
     const auto put = [&](const Json& item) -> Status {
         TRY(world.put(item));
         return {};
     };
     for (const auto& kind : ledger::kinds()) {
+        if (kind.reader == ledger::Reader::Shares && !world.cluster().shares()) continue;
         TRY(list_all(server, fmt::format("{}/{}", kind.path(), kind.plural), kind.kind, put));
     }
     return {};

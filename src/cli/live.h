@@ -7,9 +7,9 @@
 
 #include "base/json.h"
 #include "cli/command_line.h"
-#include "cli/world.h"
 #include "link/api_client.h"
 #include "link/kubeconfig.h"
+#include "run/world.h"
 
 namespace berth::cli {
 
@@ -35,6 +35,6 @@ Status list_all(link::ApiClient& server, const std::string& path, std::string_vi
                 const std::function<Status(const Json&)>& put);
 
 // Everything that placement depends on, as the server has it now.
-Status load_live(link::ApiClient& server, World& world);
+Status load_live(link::ApiClient& server, run::World& world);
 
 }  // namespace berth::cli

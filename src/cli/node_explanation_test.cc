@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/dump.h"
-#include "cli/world.h"
+#include "run/world.h"
 
 namespace berth::cli {
 namespace {
@@ -40,7 +40,7 @@ spec: {nodeName: n1, containers: [{name: c, resources: {requests: {cpu: "1"}}}]}
 )";
 
 TEST(ExplainNode, SaysWhoHasWhat) {
-    World world(base::Time{1'794'780'000'000'000'000});
+    run::World world(base::Time{1'794'780'000'000'000'000});
     const auto objects = read_objects(kNode);
     ASSERT_TRUE(objects) << objects.error().message;
     for (const auto& object : *objects) ASSERT_TRUE(world.put(object));

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "cli/dump.h"
+#include "cli/input_check.h"
 
 namespace berth::cli {
 namespace {
@@ -26,8 +29,22 @@ std::string plural(size_t count, std::string_view one, std::string_view many) {
     return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
+std::vector<std::string> kinds_that_count() {
+    std::vector<std::string> out = WorkloadPods::kinds();
+    for (const auto& kind : ledger::kinds()) out.emplace_back(kind.kind);
+    return out;
+}
+
+// What of the documents is not taken as somebody wrote it.
+struct Ignored {
+    std::set<std::string> kinds;  // sentences
+    InputCheck check;
+};
+
 Status put_all(const std::vector<Question::Document>& documents, Loaded& out, WorkloadPods& workloads,
-               std::set<std::string>& ignored) {
+               Ignored& ignored) {
+    static const auto kCounting = kinds_that_count();
+    bool understood = documents.empty();
     for (const auto& [file, object] : documents) {
         const std::string kind(base::find_string(object, {"kind"}));
         if (kind.empty()) {
@@ -36,12 +53,16 @@ Status put_all(const std::vector<Question::Document>& documents, Loaded& out, Wo
         const bool workload = workloads.take(object);
         const auto known = out.world->put(object);
         if (!known) return base::bad_request(fmt::format("{}: {}", file, known.error().message));
-        if (!*known && !workload) ignored.insert(kind);
+        understood = understood || *known || workload;
+        if (!*known && !workload) ignored.kinds.insert(ignored_kind(object, kCounting));
+        ignored.check.see(object);
         if (const auto holding = out.world->unreadable_holders(); !holding.empty()) {
             return base::bad_request(fmt::format("{}: {}", file, holding.front()));
         }
     }
-    return {};
+    if (understood) return {};
+    return base::bad_request(fmt::format("{}: there is nothing in it that placement depends on: {}",
+                                         documents.front().first, listed(ignored.kinds)));
 }
 
 void remark_expansion(const WorkloadPods::Expansion& expansion, Loaded& out) {
@@ -71,9 +92,11 @@ void remark_homeless(const Leaving& left, Loaded& out) {
     }
 }
 
-std::set<std::string> pods_in(const World& world) {
+// As `Loaded::added` names them.
+std::set<std::string> all_in(const run::World& world) {
     std::set<std::string> out;
     world.cluster().each_pod([&](const model::Pod& pod) { out.insert(pod.meta.full_name()); });
+    world.cluster().each_reservation([&](const model::Reservation& object) { out.insert(object.meta.name); });
     return out;
 }
 
@@ -88,9 +111,9 @@ Status Question::read(const std::string& file) {
 
 Result<Loaded> load(const Question& question, const std::vector<Question::Document>& more) {
     Loaded out;
-    out.world = std::make_unique<World>(question.now, question.options);
+    out.world = std::make_unique<run::World>(question.now, question.options);
     WorkloadPods workloads, further;
-    std::set<std::string> ignored;
+    Ignored ignored;
     TRY(put_all(question.documents, out, workloads, ignored));
     remark_expansion(TRY(workloads.expand(*out.world)), out);
     if (!question.without_nodes.empty()) {
@@ -98,15 +121,40 @@ Result<Loaded> load(const Question& question, const std::vector<Question::Docume
     }
     remark_homeless(uproot_homeless(*out.world), out);
     if (!more.empty()) {
-        const auto before = pods_in(*out.world);
+        const auto before = all_in(*out.world);
         TRY(put_all(more, out, further, ignored));
         remark_expansion(TRY(further.expand(*out.world)), out);
-        for (const auto& name : pods_in(*out.world)) {
+        for (const auto& name : all_in(*out.world)) {
             if (!before.contains(name)) out.added.insert(name);
         }
     }
-    for (const auto& kind : ignored) out.remarks.push_back(fmt::format("objects of kind \"{}\" are ignored", kind));
+    for (const auto& kind : ignored.kinds) out.remarks.push_back(kind);
+    for (auto& remark : ignored.check.remarks()) out.remarks.push_back(std::move(remark));
     for (auto& warning : out.world->warnings()) out.remarks.push_back(std::move(warning));
+    return out;
+}
+
+// Whatif is asked first, for when the turn comes; then everything is done again up to there.
+Result<Turn> load_until(const Question& question, const Asked& asked) {
+    const auto is_it = [&](const run::Placement& answer) {
+        const bool same_kind = answer.is_reservation == asked.is_reservation;
+        return same_kind && answer.name == asked.name && (asked.is_reservation || answer.ns == asked.ns);
+    };
+    Turn out;
+    Loaded whole = TRY(load(question));
+    const auto answers = whole.world->settle();
+    const auto own = std::find_if(answers.begin(), answers.end(), is_it);
+    for (const auto& answer : answers) {
+        const bool goes = std::find(answer.victims.begin(), answer.victims.end(), asked.ns + "/" + asked.name) !=
+                          answer.victims.end();
+        if (goes && !asked.is_reservation) out.foretold.evicted_by = answer.ns + "/" + answer.name;
+        if (own != answers.end() && &answer < &*own) out.foretold.earlier += !answer.node.empty();
+    }
+    out.loaded = TRY(load(question));
+    if (own == answers.end()) return out;
+    out.foretold.from = own->from;
+    if (!own->gated) out.foretold.error = own->error;
+    if (own->error.empty()) out.loaded.world->cluster().settle_before(own->turn);
     return out;
 }
 

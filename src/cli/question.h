@@ -6,9 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "cli/explanation.h"
 #include "cli/leaving.h"
 #include "cli/workload_pods.h"
-#include "cli/world.h"
+#include "run/world.h"
 
 namespace berth::cli {
 
@@ -26,14 +27,29 @@ struct Question {
 };
 
 struct Loaded {
-    std::unique_ptr<World> world;
+    std::unique_ptr<run::World> world;
     // What is not taken as it is written, and what was done about it: a sentence each.
     std::vector<std::string> remarks;
-    // "namespace/name" of the pods that a document beyond the question's asked for.
+    // What a document beyond the question's asked for: "namespace/name" of pods, the names of reservations.
     std::set<std::string> added;
+    bool has_added(const run::Placement& answer) const {
+        return added.contains(answer.is_reservation ? answer.name : answer.ns + "/" + answer.name);
+    }
 };
 // The cluster that the documents tell of, and these in addition; nothing is decided yet. An Error: something cannot be
 // read that would change the answer.
 Result<Loaded> load(const Question& question, const std::vector<Question::Document>& more = {});
+
+// One of the objects whose turn comes.
+struct Asked {
+    bool is_reservation = false;
+    std::string ns, name;
+};
+// The cluster as whatif has it when the object's turn has come, and what whatif says of it.
+struct Turn {
+    Loaded loaded;
+    Foretold foretold;
+};
+Result<Turn> load_until(const Question& question, const Asked& asked);
 
 }  // namespace berth::cli

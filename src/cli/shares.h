@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 #include "cli/live.h"
-#include "cli/shares_scene.h"
+#include "run/shares_scene.h"
 #include "share/answer.h"
 
 namespace berth::cli {
@@ -15,7 +15,7 @@ int shares(std::vector<std::string> words);
 
 // Fills the scene from files, or without them from a live server, and warns of
 // what is not taken as it is written.
-Status load_shares(const std::vector<std::string>& files, const ServerFlags& server, SharesScene& scene);
+Status load_shares(const std::vector<std::string>& files, const ServerFlags& server, run::SharesScene& scene);
 
 // What bounds one consumer, what it borrows and lends, and who of it would go
 // next.

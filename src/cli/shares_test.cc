@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "cli/dump.h"
-#include "cli/shares_scene.h"
 #include "model/times.h"
+#include "run/shares_scene.h"
 
 // The cases of the specification as files: what is deserved, who may start, who goes.
 namespace berth::cli {
@@ -51,7 +51,7 @@ Json document_of(const std::string& text, share::Policy policy = share::Policy::
     settings.policy = policy;
     settings.now = *model::parse_time("2026-01-02T00:00:00Z");
     settings.spread = false;
-    SharesScene gathered(settings.now);
+    run::SharesScene gathered(settings.now);
     const auto objects = read_objects(text);
     EXPECT_TRUE(objects.ok());
     for (const auto& object : *objects) {

@@ -11,6 +11,7 @@
 #include "cli/dump.h"
 #include "cli/output.h"
 #include "cli/question.h"
+#include "cli/share_flags.h"
 #include "model/times.h"
 
 namespace berth::cli {
@@ -34,6 +35,8 @@ struct Flags {
     int64_t most = 0;
     std::string need;
     std::vector<std::string> shape, shape_labels;
+    bool shares = false;
+    ShareFlags share;
 };
 
 Result<base::Time> time_of(const Flags& flags) {
@@ -68,7 +71,7 @@ void print_remarks(const Loaded& loaded) {
     for (const auto& remark : loaded.remarks) fmt::print(stderr, "berth whatif: warning: {}\n", remark);
 }
 
-Result<std::vector<std::string>> nodes_to_drain(const Flags& flags, const World& world) {
+Result<std::vector<std::string>> nodes_to_drain(const Flags& flags, const run::World& world) {
     std::vector<std::string> out;
     if (!flags.drain_selector.empty()) out = TRY(nodes_of(world, flags.drain_selector));
     for (const auto& name : flags.drain) {
@@ -107,11 +110,13 @@ Result<WhatifReport> answer_need(const Flags& flags, Question question) {
         more.insert(more.end(), wanted.documents.begin(), wanted.documents.end());
         Loaded loaded = TRY(load(question, more));
         if (!std::exchange(said, true)) print_remarks(loaded);
+        if (loaded.added.empty()) {
+            return base::bad_request(fmt::format("--need {}: nothing in it wants a place", flags.need));
+        }
         Trial trial{std::move(loaded.world), {}, static_cast<int64_t>(loaded.added.size()), 0};
         trial.answers = trial.world->settle();
         for (const auto& answer : trial.answers) {
-            const bool counts = !answer.is_reservation && loaded.added.contains(answer.ns + "/" + answer.name);
-            trial.refused += counts && answer.node.empty();
+            trial.refused += loaded.has_added(answer) && answer.node.empty();
         }
         return trial;
     };
@@ -127,7 +132,7 @@ Result<WhatifReport> answer(const Flags& flags, Question question) {
     for (const auto& file : flags.files) TRY(question.read(file));
     if (!flags.need.empty()) return answer_need(flags, std::move(question));
     const Loaded loaded = TRY(load(question));
-    World& world = *loaded.world;
+    run::World& world = *loaded.world;
     print_remarks(loaded);
     WhatifReport report;
     if (const auto nodes = TRY(nodes_to_drain(flags, world)); !nodes.empty()) {
@@ -164,10 +169,14 @@ void declare(CommandLine& line, Flags& flags) {
     line.option("--shape", flags.shape, "what a node has that --need would add, e.g. cpu=8,memory=32Gi")
         .separated_by(',');
     line.option("--shape-labels", flags.shape_labels, "labels of such a node, e.g. zone=a").separated_by(',');
+    line.flag("--shares", flags.shares,
+              "pods start only where their namespace deserves it (Consumer); the flags below say how");
+    add_share_flags(line, flags.share);
     line.example("kubectl get nodes,pods,reservations -A -o yaml | berth whatif -f -",
                  "where what is pending would go");
     line.example("berth whatif -f dump.yaml --drain node-3", "what `kubectl drain node-3` would do");
     line.example("berth whatif -f dump.yaml --fit pod.yaml --max 50 --exit-code", "whether fifty more of it fit");
+    line.example("berth whatif -f dump.yaml --shares", "with guarantees, limits and fair shares of namespaces");
     line.example("berth whatif -f dump.yaml --need web.yaml --shape cpu=8,memory=32Gi", "how many nodes to add");
 }
 
@@ -188,8 +197,14 @@ int whatif(std::vector<std::string> words) {
         fail(base::bad_request(wrong));
         return kWrongUsage;
     }
+    auto settings = read_share_flags(flags.share);
+    if (!settings) {
+        fail(settings.error());
+        return kWrongUsage;
+    }
     Question question;
     question.now = *now;
+    if (flags.shares) question.options.shares = std::move(*settings);
     question.without_nodes = flags.without_nodes;
     question.options.preempts = !flags.no_preemption;
     if (!flags.config.empty()) {

@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "cli/capacity.h"
 #include "cli/leaving.h"
-#include "cli/world.h"
+#include "run/world.h"
 
 namespace berth::cli {
 
@@ -16,7 +16,7 @@ int whatif(std::vector<std::string> words);
 // All that whatif answers.
 struct WhatifReport {
     std::vector<run::Placement> answers;
-    std::vector<Holding> holdings;
+    std::vector<run::Holding> holdings;
     std::optional<Drain> drain = {};
     std::optional<Fit> fit = {};
     int64_t fit_wanted = 1;

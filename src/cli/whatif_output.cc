@@ -50,6 +50,8 @@ Json answer_document(const run::Placement& answer) {
         {"from", text_or_null(answer.from)},
         {"reservation", text_or_null(answer.reservation)},
         {"charges", charges},
+        {"cpus", model::cpu_list_text(answer.which.cores.cpus)},
+        {"numa", model::numa_document(answer.which.cores)},
         {"feasible", texts(answer.feasible)},
         {"scores", numbers(answer.scores)},
         {"reservationScores", numbers(answer.reservation_scores)},
@@ -65,6 +67,9 @@ std::string why(const run::Placement& answer, bool scores) {
     if (!answer.from.empty()) parts.push_back("was on " + answer.from);
     if (!answer.error.empty() || !answer.message.empty()) {
         parts.push_back(answer.error.empty() ? answer.message : answer.error);
+    }
+    if (!answer.which.cores.cpus.empty()) {
+        parts.push_back(fmt::format("cpus {}", model::cpu_list_text(answer.which.cores.cpus)));
     }
     if (!answer.victims.empty()) parts.push_back(fmt::format("evicts {}", fmt::join(answer.victims, ", ")));
     if (scores && !answer.scores.empty()) {
@@ -152,7 +157,9 @@ Json whatif_document(const WhatifReport& report) {
                                           {"phase", model::name_of(holding.phase)},
                                           {"node", text_or_null(holding.node)},
                                           {"allocatable", amounts(holding.allocatable)},
-                                          {"allocated", amounts(holding.allocated)}});
+                                          {"allocated", amounts(holding.allocated)},
+                                          {"cpus", model::cpu_list_text(holding.which.cores.cpus)},
+                                          {"numa", model::numa_document(holding.which.cores)}});
     }
     return JsonObject{{"results", results},
                       {"reservations", reservations},

@@ -331,5 +331,66 @@ TEST_F(WhatifQuestions, NeedCountsNodesToAdd) {
     EXPECT_EQ(run({"-f", folder_ + "/d", "--need", wish, "--shape", "cpu=1", "--fit", wish}), 2);
 }
 
+// A green answer to a question that was not understood is the worst of all.
+TEST_F(WhatifQuestions, WhatNothingIsMadeOfIsSaid) {
+    ask(node("n1", 4) + R"(
+kind: Pod
+metadata: {name: a}
+spec: {container: [{name: c}], containers: [{name: c, resource: {requests: {cpu: 100}}}]}
+---
+kind: Pod
+metadata: {name: a}
+spec: {containers: [{name: c}, {name: d, resource: {}}]}
+---
+kind: Deployment
+metadata: {name: web}
+spec: {replica: 3, template: {spec: {containers: [{name: c}]}}}
+---
+kind: Pods
+metadata: {name: b}
+---
+apiVersion: example.com/v1
+kind: Reservation
+metadata: {name: foreign}
+)");
+    for (const auto* words : {
+             "unknown field \"spec.container\": nothing is made of it (Pod default/a)",
+             "unknown field \"spec.containers[].resource\": nothing is made of it (Pod default/a and 1 more)",
+             "unknown field \"spec.replica\": nothing is made of it (Deployment default/web)",
+             "Pod default/a is given 2 times; the last one counts",
+             "objects of kind \"Pods\" are ignored: did you mean Pod?",
+             "objects of kind \"Reservation\" (example.com/v1) are ignored",
+         }) {
+        EXPECT_NE(warned_.find(words), std::string::npos) << words << "\n" << warned_;
+    }
+}
+
+TEST_F(WhatifQuestions, WhereNothingCountsThereIsNoAnswer) {
+    EXPECT_EQ(run({"-f", file("pods.yaml", "kind: Pods\nmetadata: {name: a}\n")}), 1);
+    EXPECT_NE(warned_.find("there is nothing in it that placement depends on: objects of kind \"Pods\""),
+              std::string::npos)
+        << warned_;
+    EXPECT_EQ(run({"-f", file("list.yaml", "kind: List\nitems: {}\n")}), 1);
+    EXPECT_NE(warned_.find("list.yaml: items: {} is not a list"), std::string::npos) << warned_;
+    const std::string dump = file("dump.yaml", node("n1", 4));
+    const std::string service = file("service.yaml", "kind: Service\nmetadata: {name: s}\n");
+    EXPECT_EQ(run({"-f", dump, "--need", service, "--shape", "cpu=4,memory=8Gi"}), 1);
+    EXPECT_NE(warned_.find("service.yaml: nothing in it wants a place"), std::string::npos) << warned_;
+}
+
+TEST_F(WhatifQuestions, ReservationsNeedNodesToo) {
+    const std::string wanted = file("wanted.yaml", R"(
+apiVersion: scheduling.koordinator.sh/v1alpha1
+kind: Reservation
+metadata: {name: kept}
+spec:
+  owners: [{labelSelector: {matchLabels: {app: web}}}]
+  template: {spec: {containers: [{name: c, resources: {requests: {cpu: 6, memory: 1Gi}}}]}}
+)");
+    const JsonObject said = ask(node("n1", 4), {"--need", wanted, "--shape", "cpu=8,memory=32Gi"});
+    EXPECT_EQ(said.at("need").at("nodes"), 1);
+    EXPECT_EQ(said.at("need").at("enough"), true);
+}
+
 }  // namespace
 }  // namespace berth::cli

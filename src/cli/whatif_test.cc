@@ -14,7 +14,7 @@ constexpr base::Time kNow{1'794'780'000'000'000'000};
 
 // `berth whatif -o json` of what the YAML says.
 JsonObject answer(std::string_view yaml) {
-    World world(kNow);
+    run::World world(kNow);
     const auto objects = read_objects(yaml);
     EXPECT_TRUE(objects) << objects.error().message;
     for (const auto& object : *objects) EXPECT_TRUE(world.put(object));
@@ -51,8 +51,9 @@ spec: {ttl: abc, owners: [{object: {name: x}}], template: {spec: {containers: [{
 )");
     ASSERT_EQ(said.at("results").as_array().size(), 3u);
     for (const auto& result : said.at("results").as_array()) {
-        for (const auto* key : {"kind", "namespace", "name", "scheduled", "node", "from", "reservation", "charges",
-                                "feasible", "scores", "reservationScores", "rejected", "victims", "message", "error"}) {
+        for (const auto* key :
+             {"kind", "namespace", "name", "scheduled", "node", "from", "reservation", "charges", "cpus", "numa",
+              "feasible", "scores", "reservationScores", "rejected", "victims", "message", "error"}) {
             EXPECT_TRUE(result.as_object().contains(key)) << key;
         }
     }
@@ -95,14 +96,16 @@ spec:
   template: {spec: {containers: [{name: c, resources: {requests: {cpu: 4}}}]}}
 status: {phase: Available, nodeName: n1, allocatable: {cpu: 4}}
 )");
-    EXPECT_EQ(base::to_text(said.at("reservations")),
-              R"([{"name":"live","phase":"Available","node":"n1","allocatable":{"cpu":"4"},"allocated":{}},)"
-              R"({"name":"unread","phase":"Pending","node":null,"allocatable":{},"allocated":{}}])");
+    EXPECT_EQ(
+        base::to_text(said.at("reservations")),
+        R"([{"name":"live","phase":"Available","node":"n1","allocatable":{"cpu":"4"},"allocated":{},)"
+        R"("cpus":"","numa":[]},)"
+        R"({"name":"unread","phase":"Pending","node":null,"allocatable":{},"allocated":{},"cpus":"","numa":[]}])");
 }
 
 // What would be an event or a condition in a cluster.
 TEST(Whatif, SaysWhatItDoesNotTakeAsWritten) {
-    World world(kNow);
+    run::World world(kNow);
     const auto objects = read_objects(R"(
 kind: Node
 metadata: {name: n1, annotations: {node.koordinator.sh/reservation: '{"resources":{"cpu":"-1"}}'}}
@@ -265,7 +268,7 @@ spec: {schedulerName: berth, priority: 100, containers: [{name: c, resources: {r
 }
 
 TEST(Whatif, SaysThatItPlacesPodsOfOtherSchedulers) {
-    World world(kNow);
+    run::World world(kNow);
     const auto objects = read_objects(std::string(kNode) + R"(
 kind: Pod
 metadata: {name: a}

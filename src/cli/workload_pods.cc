@@ -69,7 +69,7 @@ Selector selector_of(const Json& document) {
 }
 
 // The claims of a StatefulSet's pod: the pod names them, and those that are not there are made.
-Status add_claims(const Json& document, Json& pod, const std::string& ns, const std::string& name, World& world) {
+Status add_claims(const Json& document, Json& pod, const std::string& ns, const std::string& name, run::World& world) {
     const Json* templates = base::find(document, {"spec", "volumeClaimTemplates"});
     if (!templates || !templates->is_array()) return {};
     JsonArray volumes;
@@ -115,7 +115,7 @@ bool WorkloadPods::take(const Json& object) {
 }
 
 // A ReplicaSet that is not in the dump is named after its Deployment and the hash of the template.
-WorkloadPods::Tally WorkloadPods::tally(const World& world) const {
+WorkloadPods::Tally WorkloadPods::tally(const run::World& world) const {
     Tally out;
     world.cluster().each_pod([&](const model::Pod& pod) {
         if (pod.terminal() || pod.meta.deleted) return;
@@ -157,7 +157,7 @@ bool WorkloadPods::is_part_of_another(const Workload& workload) const {
     return above && known_.contains(fmt::format("{} {}/{}", above->kind, workload.object->meta.ns, above->name));
 }
 
-Status WorkloadPods::make(const Workload& workload, int64_t count, World& world) {
+Status WorkloadPods::make(const Workload& workload, int64_t count, run::World& world) {
     const control::Object& owner = *workload.object;
     const Json pod_template = *base::find(owner.document(), {"spec", "template"});
     const bool ordered = workload.kind == "StatefulSet";
@@ -174,7 +174,7 @@ Status WorkloadPods::make(const Workload& workload, int64_t count, World& world)
     return {};
 }
 
-Result<WorkloadPods::Expansion> WorkloadPods::expand(World& world) const {
+Result<WorkloadPods::Expansion> WorkloadPods::expand(run::World& world) const {
     Expansion out;
     const Tally there = tally(world);
     const auto leave_out = [&](const Workload& workload, std::string_view why) {
@@ -220,6 +220,12 @@ std::optional<Json> WorkloadPods::pod_of(const Json& object) {
     meta["name"] = base::find_string(object, {"metadata", "name"});
     if (const auto ns = base::find_string(object, {"metadata", "namespace"}); !ns.empty()) meta["namespace"] = ns;
     return pod;
+}
+
+std::vector<std::string> WorkloadPods::kinds() {
+    std::vector<std::string> out;
+    for (const auto& row : kKinds) out.emplace_back(row.kind);
+    return out;
 }
 
 }  // namespace berth::cli

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/world.h"
 #include "control/objects.h"
+#include "run/world.h"
 
 namespace berth::cli {
 
@@ -25,8 +25,10 @@ public:
         std::vector<std::string> not_counted;  // "CronJob default/report: its pods come at times of their own"
     };
     // Puts the pods that are wanted and not there into the world, and the claims of StatefulSets.
-    Result<Expansion> expand(World& world) const;
+    Result<Expansion> expand(run::World& world) const;
 
+    // The kinds that take() knows.
+    static std::vector<std::string> kinds();
     // One pod of a workload's template, or the pod itself; none: there is nothing to make a pod of.
     static std::optional<Json> pod_of(const Json& object);
 
@@ -41,10 +43,10 @@ private:
         std::map<std::string, int64_t> by_controller;
         std::vector<model::Meta> alone;
     };
-    Tally tally(const World& world) const;
+    Tally tally(const run::World& world) const;
     int64_t present(const Workload& workload, const Tally& tally) const;
     bool is_part_of_another(const Workload& workload) const;
-    static Status make(const Workload& workload, int64_t count, World& world);
+    static Status make(const Workload& workload, int64_t count, run::World& world);
 
     std::vector<Workload> all_;
     std::map<std::string, size_t> known_;  // by title

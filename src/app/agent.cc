@@ -1,0 +1,150 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "app/attached.h"
+#include "app/commands.h"
+#include "app/driver_thread.h"
+#include "cli/agent_plan.h"
+#include "cli/command.h"
+#include "cli/command_line.h"
+#include "cli/dump.h"
+#include "node/writer.h"
+#include "run/agent_driver.h"
+
+namespace berth::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kKubeletConfig = "/var/lib/kubelet/config.yaml";
+constexpr const char* kCpuManagerState = "/var/lib/kubelet/cpu_manager_state";
+
+// The kubelet's files, read again when they have changed. One that is not there, and that nobody named, says nothing.
+class KubeletFiles {
+    struct File {
+        std::string path;
+        fs::file_time_type written;
+        bool changed(const std::string& at) {
+            std::error_code error;
+            const auto now = fs::last_write_time(at, error);
+            return !error && std::exchange(written, now) != now;
+        }
+    };
+
+public:
+    KubeletFiles(std::string config, std::string state)
+        : files_{File{std::move(config), {}}, File{std::move(state), {}}} {}
+
+    Result<node::Kubelet> read() {
+        bool changed = !known_;
+        for (auto& file : files_) changed = file.changed(file.path) || changed;
+        if (!changed) return *known_;
+        node::Kubelet out;
+        TRY(read_one(files_[0].path, kKubeletConfig, out, node::read_kubelet_config));
+        TRY(read_one(files_[1].path, kCpuManagerState, out, node::read_cpu_manager_state));
+        known_ = out;
+        return out;
+    }
+
+private:
+    template <class Read>
+    static Status read_one(const std::string& path, const char* usual, node::Kubelet& out, Read read) {
+        std::error_code error;
+        if (path == usual && !fs::exists(path, error)) return {};
+        const auto documents = TRY(cli::read_object_file(path));
+        if (documents.size() != 1)
+            return base::bad_request(fmt::format("{} has {} documents, not one", path, documents.size()));
+        if (const Status done = read(documents.front(), out); !done)
+            return base::bad_request(fmt::format("{}: {}", path, done.error().message));
+        return {};
+    }
+
+    std::array<File, 2> files_;
+    std::optional<node::Kubelet> known_;
+};
+
+struct AgentFlags {
+    AttachedOptions attached;
+    std::string node, topology = "live";
+    node::TreeOptions tree;
+    std::string kubelet_config = kKubeletConfig, cpu_manager_state = kCpuManagerState;
+    bool once = false, restore = false;
+};
+
+void add_flags(cli::CommandLine& line, AgentFlags& flags) {
+    flags.attached.lease_name = "berth-agent";
+    flags.attached.bind_address = "127.0.0.1:10261";
+    line.option("--node", flags.node, "the name of this machine's Node").required();
+    line.option("--topology", flags.topology, "the machine: live, FILE.xml, FILE.json or synthetic:DESCRIPTION")
+        .show_default();
+    line.option("--cgroup-root", flags.tree.root, "where cgroups are mounted").show_default();
+    line.flag("--any-files", flags.tree.any_files, "take a folder of plain files for it: a rehearsal");
+    line.option("--kubelet-config", flags.kubelet_config, "the kubelet's configuration file").show_default();
+    line.option("--cpu-manager-state", flags.cpu_manager_state, "the kubelet's cpu_manager_state").show_default();
+    line.flag("--once", flags.once, "end when everything is as it should be");
+    line.flag("--restore", flags.restore, "give back on the way out what was taken: all CPUs, no quotas");
+    add_attached_flags(line, flags.attached);
+    line.example("berth agent --node n1 --kubeconfig F --restore", "on the machine n1");
+    line.example("berth agent plan --topology live -f node.yaml", "what it would do, without touching anything");
+}
+
+class Agent final : public Component {
+public:
+    Agent(std::unique_ptr<link::ApiClient> server, std::unique_ptr<node::Tree> tree, KubeletFiles& kubelet,
+          run::AgentDriver::Options options)
+        : thread_("agent", base::system_clock(), [&](link::Wake wake) {
+              return std::make_unique<run::AgentDriver>(
+                  run::AgentDriver::Doors{std::move(server), std::move(wake), std::move(tree),
+                                          [&kubelet] { return kubelet.read(); }},
+                  std::move(options));
+          }) {}
+    bool synced() const override { return thread_.synced(); }
+
+private:
+    DriverThread thread_;
+};
+
+// Before there are threads: the process that writes is forked here.
+Result<std::unique_ptr<node::Tree>> open_split_tree(AgentFlags& flags, KubeletFiles& kubelet) {
+    const auto told = TRY(kubelet.read());
+    flags.tree.below = told.cgroup_root;
+    flags.tree.systemd = told.cgroup_driver == "systemd";
+    return node::split_tree(TRY(node::open_tree(flags.tree)));
+}
+
+}  // namespace
+
+int agent(std::vector<std::string> words) {
+    if (!words.empty() && words.front() == "plan") {
+        words.erase(words.begin());
+        return cli::agent_plan(std::move(words));
+    }
+    cli::CommandLine line(
+        "On a node: says what its machine is and what is in use, keeps reserved cores free of pods, and holds "
+        "best-effort pods back while others are busy. `berth agent plan` computes the same offline.",
+        "berth agent");
+    AgentFlags flags;
+    add_flags(line, flags);
+    if (const auto code = line.parse(std::move(words))) return *code;
+    auto machine = node::read_machine(flags.topology);
+    if (!machine) return line.fail(machine.error());
+    KubeletFiles kubelet(flags.kubelet_config, flags.cpu_manager_state);
+    auto tree = open_split_tree(flags, kubelet);
+    if (!tree) return line.fail(tree.error());
+    run::AgentDriver::Options options;
+    options.node = flags.node;
+    options.machine = std::move(*machine);
+    options.restore = flags.restore;
+    if (flags.once) options.on_done = [] { ::kill(::getpid(), SIGTERM); };
+    return run_attached("berth agent", flags.attached, [&](std::unique_ptr<link::ApiClient> server, base::Metrics&) {
+        return std::make_unique<Agent>(std::move(server), std::move(*tree), kubelet, std::move(options));
+    });
+}
+
+}  // namespace berth::app

@@ -1,0 +1,279 @@
+#include "cli/fleet.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "app/attached.h"
+#include "app/commands.h"
+#include "app/driver_thread.h"
+#include "app/fleet_capacity.h"
+#include "app/server.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "cli/command.h"
+#include "cli/command_line.h"
+#include "cli/dump.h"
+#include "cli/live.h"
+#include "link/connect.h"
+#include "link/iri_grpc.h"
+#include "run/fleet_broker.h"
+#include "run/fleet_provider.h"
+#include "run/fleet_scheduler.h"
+#include "run/poollet.h"
+#include "run/sqlite_journal.h"
+
+namespace berth::app {
+namespace {
+
+struct FleetFlags {
+    std::string listen, name = "provider", data_dir = "./berth-provider", classes, exec_hook, pool, runtime, output;
+    std::vector<std::string> capacity, overcommit, labels, selector;
+    link::IriTls tls;
+    AttachedOptions attached;
+    cli::ServerFlags server;
+    std::string ns = "default";
+    int wave = 3;
+    base::Duration deadline = std::chrono::seconds(2);
+    bool publish_amounts = false;
+};
+
+void add_tls_flags(cli::CommandLine& line, link::IriTls& tls) {
+    line.option("--tls-cert", tls.certificate, "our certificate (PEM); TLS is needed off loopback, on both sides");
+    line.option("--tls-key", tls.key, "its key");
+    line.option("--tls-ca", tls.ca, "who signs those of the other side");
+}
+
+Result<Labels> read_labels(const std::vector<std::string>& words, const std::string& flag) {
+    std::vector<Labels::Entry> out;
+    for (const auto& word : words) {
+        const auto equals = word.find('=');
+        if (equals == std::string::npos)
+            return base::bad_request(fmt::format("{}: \"{}\" is not key=value", flag, word));
+        out.emplace_back(word.substr(0, equals), word.substr(equals + 1));
+    }
+    return Labels(std::move(out));
+}
+
+void say_ready(const std::string& what, const std::string& where) {
+    fmt::print("berth: ready {} {}\n", what, where);
+    std::fflush(stdout);
+}
+
+std::string shown_address(const std::string& listen, int port) {
+    const auto colon = listen.rfind(':');
+    return listen.starts_with("unix:") ? listen : fmt::format("{}:{}", listen.substr(0, colon), port);
+}
+
+Result<std::map<std::string, model::Amounts>> read_classes(const std::string& file) {
+    std::map<std::string, model::Amounts> out;
+    if (file.empty()) return out;
+    for (const auto& object : TRY(cli::read_object_file(file))) {
+        auto read = TRY(fleet::read_machine_class(object));
+        if (read.meta.name.empty())
+            return base::bad_request(fmt::format("--classes: {}: a MachineClass has no name", file));
+        out[read.meta.name] = std::move(read.capabilities);
+    }
+    return out;
+}
+
+// --- provider
+
+Status run_provider(const FleetFlags& flags) {
+    CapacityFile file(flags.data_dir, TRY(read_capacity(flags.capacity, "--capacity")),
+                      TRY(read_capacity(flags.overcommit, "--overcommit")));
+    run::ProviderOptions options;
+    options.name = flags.name;
+    options.classes = TRY(read_classes(flags.classes));
+    auto opened = TRY(run::open_fleet_journal(flags.data_dir, std::to_string(base::seed_from_system())));
+    options.epoch = opened.epoch;
+    options.capacity = TRY(file.at_start());
+    run::FleetProvider::Hook hook;
+    if (!flags.exec_hook.empty()) hook = exec_hook(flags.exec_hook);
+    run::FleetProvider* provider = nullptr;
+    std::optional<Error> trouble;
+    {
+        // The server lets go of the provider before the provider goes.
+        DriverThread thread("fleet-provider", base::system_clock(), [&](link::Wake wake) {
+            auto made = std::make_unique<run::FleetProvider>(std::move(options), std::move(opened.journal),
+                                                             std::move(wake), std::move(hook));
+            const auto read = made->open(run::moment(base::system_clock()));
+            if (!read) trouble = read.error();
+            provider = made.get();
+            return made;
+        });
+        if (trouble) return *trouble;
+        const auto server = TRY(link::IriServer::start(flags.listen, flags.tls, *provider));
+        say_ready(shown_address(flags.listen, server->port()), fmt::format("provider={}", flags.name));
+        const auto chores = [&] {
+            if (auto changed = file.changed()) provider->resize(std::move(*changed));
+        };
+        wait_for_stop(chores, std::chrono::milliseconds(250));
+    }
+    return {};
+}
+
+// --- broker
+
+Status run_broker(const FleetFlags& flags) {
+    fleet::BrokerPlace place;
+    place.ns = flags.ns;
+    place.pool = flags.pool;
+    place.selector = TRY(read_labels(flags.selector, "--pool-selector"));
+    auto server = TRY(link::connect(flags.attached.access));
+    run::FleetBroker* broker = nullptr;
+    DriverThread thread("fleet-broker", base::system_clock(), [&](link::Wake wake) {
+        auto made = std::make_unique<run::FleetBroker>(run::FleetBroker::Doors{std::move(server), std::move(wake)},
+                                                       place, run::FleetBroker::Times{});
+        broker = made.get();
+        return made;
+    });
+    const auto serving = TRY(link::IriServer::start(flags.listen, flags.tls, *broker));
+    say_ready(shown_address(flags.listen, serving->port()), fmt::format("broker of namespace={}", flags.ns));
+    wait_for_stop([] {});
+    return {};
+}
+
+// --- poollet, scheduler
+
+int run_poollet(const FleetFlags& flags) {
+    const auto refuse = [](const Error& error) {
+        fmt::print(stderr, "berth fleet poollet: {}\n", error.message);
+        return cli::kFailed;
+    };
+    if (flags.publish_amounts)
+        return refuse(base::bad_request("--publish-amounts: amounts are not published by this build; leave it out"));
+    auto runtime = link::connect_iri(flags.runtime, flags.tls);
+    if (!runtime) return refuse(runtime.error());
+    const auto labels = read_labels(flags.labels, "--pool-labels");
+    if (!labels) return refuse(labels.error());
+    run::PoolletOptions options{flags.pool, *labels, "iri://" + flags.runtime, flags.publish_amounts};
+    return run_attached("berth fleet poollet", flags.attached,
+                        [&](std::unique_ptr<link::ApiClient> server, base::Metrics&) -> std::unique_ptr<Component> {
+                            auto out = std::make_unique<DriverThread>(
+                                "fleet-poollet", base::system_clock(), [&](link::Wake wake) {
+                                    return std::make_unique<run::Poollet>(
+                                        run::Poollet::Doors{std::move(server), *runtime, std::move(wake)}, options);
+                                });
+                            say_ready("poollet", fmt::format("pool={}", options.pool));
+                            return out;
+                        });
+}
+
+int run_scheduler(const FleetFlags& flags) {
+    const fleet::RoundRules rules{static_cast<size_t>(flags.wave), flags.deadline};
+    return run_attached("berth fleet scheduler", flags.attached,
+                        [&](std::unique_ptr<link::ApiClient> server, base::Metrics&) -> std::unique_ptr<Component> {
+                            auto out = std::make_unique<DriverThread>(
+                                "fleet-scheduler", base::system_clock(), [&](link::Wake wake) {
+                                    return std::make_unique<run::FleetScheduler>(
+                                        run::FleetScheduler::Doors{std::move(server), std::move(wake)}, rules);
+                                });
+                            say_ready("scheduler", "of machines");
+                            return out;
+                        });
+}
+
+Status print_tree(const FleetFlags& flags) {
+    const auto connection = TRY(cli::open_connection(flags.server));
+    const Json tree = TRY(cli::fleet_tree(*connection.server, "root", flags.server.ns));
+    fmt::print("{}", flags.output == "json" ? base::to_text(tree) + "\n" : cli::fleet_tree_text(tree));
+    return {};
+}
+
+// How each of them is told what to do.
+struct FleetLines {
+    cli::CommandLine& scheduler;
+    cli::CommandLine& poollet;
+    cli::CommandLine& broker;
+    cli::CommandLine& provider;
+    cli::CommandLine& resize;
+    cli::CommandLine& tree;
+};
+
+void add_provider_flags(FleetLines& lines, FleetFlags& flags) {
+    auto& provider = lines.provider;
+    provider.option("--listen", flags.listen, "unix:///PATH or HOST:PORT");
+    provider.option("--name", flags.name, "whose hardware it is").show_default();
+    provider.option("--classes", flags.classes,
+                    "MachineClass objects (YAML or JSON), for callers that send no resources");
+    provider.option("--overcommit", flags.overcommit, "how often an amount is given, such as cpu=2").separated_by(',');
+    provider.option("--exec-hook", flags.exec_hook,
+                    "a program that makes and removes real machines: called with create, update or delete and an id, "
+                    "with the machine as JSON on its input");
+    add_tls_flags(provider, flags.tls);
+    provider.logs();
+    for (auto* each : {&provider, &lines.resize}) {
+        each->option("--data-dir", flags.data_dir, "where the ledger of holds and machines lives").show_default();
+        each->option("--capacity", flags.capacity, "such as cpu=4,memory=16Gi,nics=8,localStorage=100Gi")
+            .separated_by(',');
+    }
+    provider.example("berth fleet provider --listen unix:///run/a.sock --capacity cpu=4,memory=16Gi",
+                     "simulated machines");
+    lines.resize.example("berth fleet resize --data-dir ./berth-provider --capacity cpu=8",
+                         "the running provider has more, or less");
+}
+
+void add_layer_flags(FleetLines& lines, FleetFlags& flags) {
+    auto& broker = lines.broker;
+    broker.option("--listen", flags.listen, "unix:///PATH or HOST:PORT").required();
+    broker.option("--kubeconfig", flags.attached.access.kubeconfig, "the server of the layer below");
+    broker.option("--namespace", flags.ns, "where it writes there").show_default();
+    broker.option("--pool", flags.pool, "one pool of that layer alone");
+    broker.option("--pool-selector", flags.selector, "pools of that layer with these labels").separated_by(',');
+    add_tls_flags(broker, flags.tls);
+    broker.logs();
+    broker.example("berth fleet broker --listen unix:///run/z1.sock --kubeconfig z1.kubeconfig",
+                   "for the poollet above");
+    auto& poollet = lines.poollet;
+    poollet.option("--pool", flags.pool, "the MachinePool that it makes and keeps Ready").required();
+    poollet.option("--runtime", flags.runtime, "the provider or broker below: unix:///PATH or HOST:PORT").required();
+    poollet.option("--pool-labels", flags.labels, "key=value, may be repeated").separated_by(',');
+    poollet.flag("--publish-amounts", flags.publish_amounts, "refused: amounts are not published by this build");
+    add_tls_flags(poollet, flags.tls);
+    add_attached_flags(poollet, flags.attached);
+    poollet.example("berth fleet poollet --kubeconfig F --pool a --runtime unix:///run/a.sock", "one pool");
+    auto& scheduler = lines.scheduler;
+    scheduler.option("--wave", flags.wave, "how many pools are asked at once").show_default().within(1, 1000);
+    scheduler.duration("--deadline", flags.deadline, "how long a silent pool is waited for");
+    add_attached_flags(scheduler, flags.attached);
+    scheduler.example("berth fleet scheduler --kubeconfig F", "one for each layer");
+    cli::add_server_flags(lines.tree, flags.server);
+    lines.tree.option("-o,--output", flags.output, "text or json").one_of({"text", "json"});
+    lines.tree.example("berth fleet tree --kubeconfig berth-data/kubeconfig", "layers, pools, and what is under way");
+}
+
+}  // namespace
+
+int fleet(std::vector<std::string> words) {
+    cli::CommandLine line("Machines through layers of pools: reserved downward, placed, cleaned up.", "berth fleet");
+    FleetFlags flags;
+    flags.attached.lease_name = "berth-fleet-scheduler";
+    flags.attached.bind_address = "0";
+    FleetLines lines{line.command("scheduler", "chooses pools, one for each layer"),
+                     line.command("poollet", "connects a pool with what is below it"),
+                     line.command("broker", "answers for a layer to the poollet above"),
+                     line.command("provider", "owns hardware and decides alone"),
+                     line.command("resize", "a running provider has more, or less"),
+                     line.command("tree", "layers, pools, and what is under way")};
+    add_provider_flags(lines, flags);
+    add_layer_flags(lines, flags);
+    line.example("berth fleet tree", "of the server of $KUBECONFIG");
+    // As it is spoken of: provider resize.
+    if (words.size() > 1 && words[0] == "provider" && words[1] == "resize") words.erase(words.begin());
+    if (const auto code = line.parse(std::move(words))) return *code;
+    const auto finish = [&](const char* command, const Status& done) {
+        if (done) return cli::kDone;
+        fmt::print(stderr, "berth fleet {}: {}\n", command, done.error().message);
+        return cli::kFailed;
+    };
+    if (lines.poollet.given()) return run_poollet(flags);
+    if (lines.scheduler.given()) return run_scheduler(flags);
+    if (lines.tree.given()) return finish("tree", print_tree(flags));
+    if (lines.resize.given()) return finish("resize", ask_for_capacity(flags.data_dir, flags.capacity));
+    raise_file_limit();
+    block_stop_signals();
+    return lines.broker.given() ? finish("broker", run_broker(flags)) : finish("provider", run_provider(flags));
+}
+
+}  // namespace berth::app

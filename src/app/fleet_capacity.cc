@@ -1,0 +1,139 @@
+#include "app/fleet_capacity.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/private_file.h"
+#include "fleet/objects.h"
+
+namespace berth::app {
+namespace {
+
+std::string text_in(const std::string& path) {
+    std::ifstream in(path);
+    std::ostringstream out;
+    out << in.rdbuf();
+    return in ? out.str() : "";
+}
+
+// Whole or not at all, also for a provider that reads it meanwhile.
+Status replace_file(const std::string& path, const std::string& text) {
+    const std::string fresh = path + ".new";
+    std::ofstream out(fresh);
+    out << text;
+    out.close();
+    std::error_code trouble;
+    if (out) std::filesystem::rename(fresh, path, trouble);
+    if (out && !trouble) return {};
+    return base::internal(fmt::format("{} cannot be written", path));
+}
+
+}  // namespace
+
+Result<model::Amounts> read_capacity(const std::vector<std::string>& words, const std::string& flag) {
+    model::Amounts out;
+    for (const auto& word : words) {
+        const auto equals = word.find('=');
+        const auto amount = Quantity::parse(equals == std::string::npos ? "" : word.substr(equals + 1));
+        if (equals == 0 || !amount || amount->is_negative())
+            return base::bad_request(fmt::format("{}: \"{}\" is not RESOURCE=AMOUNT", flag, word));
+        out[word.substr(0, equals)] = *amount;
+    }
+    return out;
+}
+
+// E.g. 4 cpu, overcommitted by 1.5: 6.
+Result<model::Amounts> CapacityFile::given(const model::Amounts& amounts) const {
+    model::Amounts out = amounts;
+    for (const auto& [name, factor] : overcommit_) {
+        const auto found = out.find(name);
+        if (found == out.end()) return base::bad_request(fmt::format("--overcommit: --capacity has no {}", name));
+        const auto product = static_cast<int128>(found->second.value()) * factor.milli() / 1000;
+        if (product > std::numeric_limits<int64_t>::max())
+            return base::bad_request(
+                fmt::format("--overcommit: {} x {} is too much", found->second.text(), factor.text()));
+        found->second = Quantity::from_value(static_cast<int64_t>(product), found->second.format());
+    }
+    return out;
+}
+
+Result<model::Amounts> CapacityFile::at_start() {
+    const auto file = text_in(path());
+    const std::string flags = model::text_of(flags_);
+    const auto known = base::parse_json(file);
+    if (known && base::find_string(*known, {"flags"}) == flags) {
+        last_ = file;
+        const auto amounts = TRY(fleet::read_amounts(base::find(*known, {"capacity"})));
+        return given(amounts);
+    }
+    if (flags_.empty()) return base::bad_request("--capacity: name what there is, such as cpu=4,memory=16Gi");
+    const Json capacity = TRY(base::parse_json(flags));
+    last_ = base::to_text(Json(JsonObject{{"flags", flags}, {"capacity", capacity}}));
+    TRY(replace_file(path(), last_));
+    return given(flags_);
+}
+
+std::optional<model::Amounts> CapacityFile::changed() {
+    const auto file = text_in(path());
+    if (file.empty() || file == last_) return std::nullopt;
+    last_ = file;
+    const auto known = base::parse_json(file);
+    if (!known) return std::nullopt;
+    const auto amounts = fleet::read_amounts(base::find(*known, {"capacity"}));
+    auto out = amounts ? given(*amounts) : amounts;
+    if (out) return std::move(*out);
+    base::log_warning("A new capacity cannot be taken", {{"error", out.error()}});
+    return std::nullopt;
+}
+
+Status ask_for_capacity(const std::string& dir, const std::vector<std::string>& words) {
+    const auto amounts = TRY(read_capacity(words, "--capacity"));
+    if (amounts.empty()) return base::bad_request("--capacity: name what there is, such as cpu=8");
+    const std::string path = dir + "/capacity.json";
+    auto known = base::parse_json(text_in(path));
+    if (!known) return base::not_found(fmt::format("--data-dir {}: there is no provider's ledger", dir));
+    known->get_object()["capacity"] = TRY(base::parse_json(model::text_of(amounts)));
+    return replace_file(path, base::to_text(*known));
+}
+
+run::FleetProvider::Hook exec_hook(std::string program) {
+    return [program = std::move(program)](const std::string& verb, const model::IriMachine& machine) -> Status {
+        int ends[2];
+        if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return base::internal("--exec-hook: no pipe can be made");
+        const pid_t child = ::fork();
+        if (child == 0) {
+            ::dup2(ends[0], 0);
+            ::close(ends[0]);
+            ::close(ends[1]);
+            sigset_t none;
+            ::sigemptyset(&none);
+            ::sigprocmask(SIG_SETMASK, &none, nullptr);
+            ::execlp(program.c_str(), program.c_str(), verb.c_str(), machine.meta.id.c_str(), nullptr);
+            ::_exit(127);
+        }
+        ::close(ends[0]);
+        JsonObject labels;
+        for (const auto& [key, value] : machine.meta.labels) labels[key] = value;
+        const std::string text = base::to_text(Json(JsonObject{{"id", machine.meta.id},
+                                                               {"class", machine.machine_class},
+                                                               {"power", machine.on ? "On" : "Off"},
+                                                               {"labels", std::move(labels)}}));
+        const auto written = child < 0 ? ssize_t{-1} : ::send(ends[1], text.data(), text.size(), MSG_NOSIGNAL);
+        ::close(ends[1]);
+        int status = 0;
+        const bool ended = child > 0 && ::waitpid(child, &status, 0) == child;
+        if (written >= 0 && ended && WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
+        return base::internal(fmt::format("--exec-hook {} {} {}: it failed", program, verb, machine.meta.id));
+    };
+}
+
+}  // namespace berth::app

@@ -1,0 +1,207 @@
+#include "cli/fleet.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/live.h"
+#include "fleet/objects.h"
+#include "link/connect.h"
+
+namespace berth::cli {
+namespace {
+
+using base::find_string;
+
+constexpr const char* kCompute = "/apis/compute.ironcore.dev/v1alpha1";
+constexpr const char* kCore = "/apis/core.ironcore.dev/v1alpha1";
+constexpr std::string_view kLayer = "berth-layer://";
+
+Result<std::vector<Json>> all_of(link::ApiClient& server, const std::string& path, std::string_view kind) {
+    std::vector<Json> out;
+    TRY(list_all(server, path, kind, [&](const Json& object) -> Status {
+        out.push_back(object);
+        return {};
+    }));
+    return out;
+}
+
+std::string in(const std::string& ns, const char* plural) {
+    return ns.empty() ? fmt::format("/{}", plural) : fmt::format("/namespaces/{}/{}", ns, plural);
+}
+
+std::string named(const Json& object) {
+    const auto meta = fleet::meta_of(object);
+    return meta.full_name();
+}
+
+// What a layer holds, each with its place in the layer.
+struct Layer {
+    std::vector<Json> pools;
+    std::vector<fleet::Reservation> reservations;
+    std::vector<fleet::Machine> machines;
+};
+
+Result<Layer> read_layer(link::ApiClient& server, const std::string& ns) {
+    Layer out;
+    out.pools = TRY(all_of(server, std::string(kCompute) + "/machinepools", "MachinePool"));
+    for (const auto* group : {kCore, kCompute}) {
+        for (const auto& object : TRY(all_of(server, group + in(ns, "reservations"), "Reservation")))
+            out.reservations.push_back(TRY(fleet::read_reservation(object)));
+    }
+    for (const auto& object : TRY(all_of(server, kCompute + in(ns, "machines"), "Machine")))
+        out.machines.push_back(TRY(fleet::read_machine(object)));
+    return out;
+}
+
+Json reservation_entry(const fleet::Reservation& reservation, const model::HoldAnswer& answer) {
+    return JsonObject{{"name", reservation.meta.full_name()},
+                      {"state", model::name_of(answer.state)},
+                      {"reason", model::name_of(answer.reason)}};
+}
+
+Json node(const std::string& name, const char* kind, bool ready) {
+    return JsonObject{{"name", name},
+                      {"kind", kind},
+                      {"ready", ready},
+                      {"free", Json()},
+                      {"reservations", JsonArray()},
+                      {"machines", JsonArray()},
+                      {"children", JsonArray()}};
+}
+
+JsonArray& list(Json& object, std::string_view name) {
+    return object.get_object()[name].get_array();
+}
+
+Json pool_node(const Json& object, const Layer& layer) {
+    const auto pool = *fleet::read_pool(object);
+    const std::string id(find_string(object, {"spec", "providerID"}));
+    Json out = node(pool.name, id.starts_with(kLayer) ? "pool" : "provider", pool.ready);
+    if (const Json* amounts = base::find(object, {"status", "allocatable"})) out.get_object()["free"] = *amounts;
+    for (const auto& reservation : layer.reservations) {
+        for (const auto& entry : reservation.asked.entries) {
+            const bool ended = entry.answer.state == model::HoldState::Released;
+            if (entry.name == pool.name && !ended)
+                list(out, "reservations").push_back(reservation_entry(reservation, entry.answer));
+        }
+    }
+    for (const auto& machine : layer.machines) {
+        if (machine.pool == pool.name)
+            list(out, "machines").push_back(JsonObject{{"name", machine.meta.full_name()}, {"state", machine.state}});
+    }
+    return out;
+}
+
+void add_lines(const Json& at, const std::string& indent, std::string& out) {
+    const auto& object = at.get_object();
+    std::string words;
+    for (const auto& each : object.at("reservations").get_array()) {
+        const auto reason = find_string(each, {"reason"});
+        words += fmt::format("  reservation {} {}{}", find_string(each, {"name"}), find_string(each, {"state"}),
+                             reason.empty() ? "" : fmt::format(" ({})", reason));
+    }
+    for (const auto& each : object.at("machines").get_array())
+        words += fmt::format("  machine {} {}", find_string(each, {"name"}), find_string(each, {"state"}));
+    out += fmt::format("{}{} ({}{}){}\n", indent, find_string(at, {"name"}), find_string(at, {"kind"}),
+                       object.at("ready").get_bool() ? "" : ", not ready", words);
+    for (const auto& child : object.at("children").get_array()) add_lines(child, indent + "  ", out);
+}
+
+}  // namespace
+
+Result<Json> fleet_tree(link::ApiClient& server, const std::string& name, const std::string& ns) {
+    const Layer layer = TRY(read_layer(server, ns));
+    Json out = node(name, "layer", true);
+    for (const auto& reservation : layer.reservations)
+        list(out, "reservations").push_back(reservation_entry(reservation, reservation.asked.told));
+    for (const auto& machine : layer.machines) {
+        if (machine.pool.empty())
+            list(out, "machines").push_back(JsonObject{{"name", machine.meta.full_name()}, {"state", machine.state}});
+    }
+    std::vector<Json> pools = layer.pools;
+    std::sort(pools.begin(), pools.end(), [](const Json& a, const Json& b) { return named(a) < named(b); });
+    for (const auto& pool : pools) {
+        Json entry = pool_node(pool, layer);
+        const std::string id(find_string(pool, {"spec", "providerID"}));
+        if (id.starts_with(kLayer)) {
+            const auto below = link::connect({.kubeconfig = id.substr(kLayer.size())});
+            auto tree = below ? fleet_tree(**below, named(pool), "") : Result<Json>(below.error());
+            if (tree) list(entry, "children") = tree->get_object().at("children").get_array();
+            // Of the layer itself only what has no pool yet is not told by its pools.
+            if (tree) {
+                for (auto& machine : list(*tree, "machines")) list(entry, "machines").push_back(machine);
+            }
+        }
+        list(out, "children").push_back(std::move(entry));
+    }
+    return out;
+}
+
+std::string fleet_tree_text(const Json& tree) {
+    std::string out;
+    add_lines(tree, "", out);
+    return out;
+}
+
+Result<Json> machine_explanation(link::ApiClient& server, const std::string& ns, const std::string& name) {
+    const auto object =
+        TRY(ask_object(server, {"GET", fmt::format("{}/namespaces/{}/machines/{}", kCompute, ns, name)}));
+    const auto machine = TRY(fleet::read_machine(object));
+    const Layer layer = TRY(read_layer(server, ns));
+    JsonArray asked;
+    std::string state = "none";
+    std::string reason;
+    for (const auto& reservation : layer.reservations) {
+        if (reservation.ask.lineage != machine.lineage) continue;
+        state = model::name_of(reservation.asked.told.state);
+        reason = model::name_of(reservation.asked.told.reason);
+        for (const auto& entry : reservation.asked.entries) {
+            asked.push_back(JsonObject{{"pool", entry.name},
+                                       {"state", model::name_of(entry.answer.state)},
+                                       {"reason", model::name_of(entry.answer.reason)},
+                                       {"score", entry.answer.score}});
+        }
+        for (const auto& pool : reservation.asked.pools) {
+            const bool known = std::any_of(asked.begin(), asked.end(),
+                                           [&](const Json& each) { return find_string(each, {"pool"}) == pool; });
+            if (!known) asked.push_back(JsonObject{{"pool", pool}, {"state", "Pending"}, {"reason", ""}, {"score", 0}});
+        }
+    }
+    JsonArray apart;
+    for (const auto& pool : layer.pools) {
+        const auto read = *fleet::read_pool(pool);
+        fleet::Asked question;
+        question.selector = machine.selector;
+        question.tolerations = machine.tolerations;
+        const std::string why = fleet::why_not(question, read);
+        if (!why.empty()) apart.push_back(JsonObject{{"pool", read.name}, {"why", why}});
+    }
+    return Json(JsonObject{{"machine", machine.meta.full_name()},
+                           {"pool", machine.pool.empty() ? Json() : Json(machine.pool)},
+                           {"state", machine.state},
+                           {"attempt", static_cast<int64_t>(machine.attempt)},
+                           {"reservation", state},
+                           {"reason", reason},
+                           {"asked", std::move(asked)},
+                           {"notAsked", std::move(apart)}});
+}
+
+std::string machine_text(const Json& explanation) {
+    const auto& object = explanation.get_object();
+    const auto pool = find_string(explanation, {"pool"});
+    std::string out = fmt::format("Machine {} {}", find_string(explanation, {"machine"}),
+                                  pool.empty() ? "has no pool yet." : fmt::format("goes to pool {}.", pool));
+    out +=
+        fmt::format(" State {}, attempt {}.\n", find_string(explanation, {"state"}), object.at("attempt").get_int64());
+    for (const auto& each : object.at("asked").get_array()) {
+        const auto reason = find_string(each, {"reason"});
+        out += fmt::format("  {}: {}{}\n", find_string(each, {"pool"}), find_string(each, {"state"}),
+                           reason.empty() ? "" : fmt::format(", {}", reason));
+    }
+    for (const auto& each : object.at("notAsked").get_array())
+        out += fmt::format("  {}: not asked, {}\n", find_string(each, {"pool"}), find_string(each, {"why"}));
+    return out;
+}
+
+}  // namespace berth::cli
