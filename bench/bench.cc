@@ -17,7 +17,7 @@ namespace {
 
 // One line a group of workloads.
 constexpr std::array kGroups{
-    core_workloads, reservation_workloads, store_workloads, api_workloads, share_workloads,
+    core_workloads, reservation_workloads, store_workloads, api_workloads, share_workloads, openb_workloads,
 };
 
 const Workload* find_in(std::span<const Workload> group, std::string_view name) {
@@ -92,6 +92,10 @@ int bench(std::vector<std::string> words) {
     line.option("--mode", options.mode, "core, embedded or kubernetes");
     line.option("--variant", options.variant, "variant of the workload");
     line.option("--seed", options.seed, "seed of everything random");
+    line.option("--trace", options.trace, "OpenB: its pods");
+    line.option("--nodes-file", options.nodes_file, "OpenB: its nodes");
+    line.option("--scorer", options.scorer, "OpenB: BestFit, FGD or Stranding");
+    line.option("--seeds", options.seeds, "OpenB: one replay for each of 42-51");
     line.option("--data-dir", options.data_dir, "where durable workloads write");
     cli::output_option(line, output, {cli::Output::Table, cli::Output::Json, cli::Output::Yaml});
     line.example("berth bench --list", "which there are");

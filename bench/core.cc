@@ -8,9 +8,12 @@
 #include <map>
 
 #include "bench/measure.h"
+#include "sched/credit.h"
 #include "sched/decide.h"
 #include "sched/fast/decider.h"
 #include "sched/preempt.h"
+#include "sched/shares.h"
+#include "sched/which.h"
 
 #pragma weak mallctl
 
@@ -78,7 +81,11 @@ public:
         : workload_(workload),
           nodes_(options.nodes > 0 ? options.nodes : workload.nodes),
           initial_(options.initial > 0 ? options.initial : workload.initial),
-          pods_(options.pods > 0 ? options.pods : workload.pods) {}
+          pods_(options.pods > 0 ? options.pods : workload.pods) {
+        if (!workload.shares) return;
+        ledger_.count_spaces();
+        shares_ = std::make_unique<sched::Shares>(share::Settings());
+    }
 
     Result<JsonObject> measure() {
         const size_t heap_before = heap_bytes();
@@ -112,7 +119,8 @@ private:
         const model::Pod& pod = maker_.make(next_++, ledger_.intern(spec));
         const bool sampled = next_ % kSample == 0;
         const auto start = sampled ? system_clock().now() : base::Instant();
-        const ledger::Row row = decider_.choose(pod, ledger_);
+        const bool may_start = !shares_ || deserves(pod);
+        const ledger::Row row = may_start ? decider_.choose(pod, ledger_) : ledger::kNoRow;
         if (row == ledger::kNoRow) {
             const auto ask = sched::ask_for(pod, ledger_);
             const auto verdict = sched::decide(ask, ledger_, sched::default_profile());
@@ -121,9 +129,20 @@ private:
         } else {
             const auto charges = decider_.charges(pod, ledger_, row);
             unsupplied_ += charges.empty();
-            ledger_.assume(pod, row, charges);
+            const bool bound = pod.spec->binds_cores();
+            auto which = bound ? sched::which_on(sched::ask_on(pod, ledger_, row), ledger_, row, charges) : nullptr;
+            if (bound && !which) ++unplaced_;
+            ledger_.assume(pod, row, charges, std::move(which));
         }
+        if (shares_) ledger_.spaces()->forget(pod.meta.uid);  // it is seen bound
         if (sampled) latencies_.add(system_clock().now() - start);
+    }
+
+    // It has just come, and whoever went since has left its share to others.
+    bool deserves(const model::Pod& pod) {
+        ledger_.spaces()->await(pod.meta.uid, pod.spec, true);
+        shares_->follow(ledger_, {});
+        return shares_->refusal(ledger_, *pod.spec, pod.meta.uid).empty();
     }
 
     // Victims are gone at once.
@@ -222,6 +241,7 @@ private:
     Ledger ledger_;
     sched::fast::Decider decider_{sched::default_profile()};
     sched::CostMemory costs_;
+    std::unique_ptr<sched::Shares> shares_;
     std::map<std::string, std::vector<std::string>> evicted_;  // uids, by the pod they went for
     Pods maker_;
     Latencies latencies_;

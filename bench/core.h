@@ -25,6 +25,7 @@ struct CoreWorkload {
     std::function<std::shared_ptr<const model::Reservation>(size_t number)> reservation = nullptr;
     bool may_fail = false;   // some pods fit nowhere; each is then diagnosed
     bool must_draw = false;  // each pod must be placed with a reservation's help
+    bool shares = false;     // pods start where their namespace deserves it
     bool preempts = false;   // a pod that fits nowhere takes the room of less important ones; they return when it goes
 };
 

@@ -18,7 +18,8 @@ std::function<SharedSpec(size_t)> always(model::PodSpec spec) {
 }
 
 Result<JsonObject> scheduling_basic(const BenchOptions& options) {
-    return run_core({.node = plain_node, .spec = always(plain_spec())}, options);
+    if (!options.variant.empty() && options.variant != "shares") return base::bad_request("the variant is shares");
+    return run_core({.node = plain_node, .spec = always(plain_spec()), .shares = options.variant == "shares"}, options);
 }
 
 // Specs that differ in what they request: by default each is met once.
@@ -214,8 +215,40 @@ Result<JsonObject> mixed_churn(const BenchOptions& options) {
     return run_core(workload, options);
 }
 
+// Machines of 2 sockets, each 2 NUMA nodes of 16 cores of 2 threads: 128 CPUs.
+model::Node large_node(size_t number) {
+    model::Node node = plain_node(number);
+    node.allocatable.set(model::kCpu, 128'000);
+    node.allocatable.set(model::kMemory, int64_t{512} << 30);
+    return node;
+}
+
+// Pods of 2 or 4 cores of their own.
+Result<JsonObject> core_binding(const BenchOptions& options) {
+    CoreWorkload workload{.initial = 2000, .pods = 20'000, .node = large_node};
+    const auto nodes = static_cast<size_t>(options.nodes > 0 ? options.nodes : workload.nodes);
+    workload.prepare = [nodes](ledger::Ledger& ledger) {
+        model::NodeTopology topology;
+        for (int32_t id = 0; id < 128; ++id) topology.cpus.push_back({id, id % 64, id % 64 / 16, id % 64 / 32});
+        for (size_t i = 0; i < nodes; ++i) {
+            topology.meta.name = plain_node(i).meta.name;
+            ledger.put(std::make_shared<const model::NodeTopology>(topology));
+        }
+    };
+    std::array<SharedSpec, 2> specs;
+    for (size_t i = 0; i < specs.size(); ++i) {
+        model::PodSpec spec = plain_spec();
+        spec.cores.own_cores = true;
+        spec.scoring_cpu_milli = 2000 * static_cast<int64_t>(i + 1);
+        spec.requests.set(model::kCpu, spec.scoring_cpu_milli);
+        specs[i] = shared(std::move(spec));
+    }
+    workload.spec = [specs](size_t number) { return specs[number % specs.size()]; };
+    return run_core(workload, options);
+}
+
 constexpr std::array kWorkloads{
-    Workload{"SchedulingBasic", "pods of one class", scheduling_basic},
+    Workload{"SchedulingBasic", "pods of one class; --variant shares", scheduling_basic},
     Workload{"ManyClasses", "pods of --classes classes; by default each its own", many_classes},
     Workload{"NodeAffinity", "a required node term", node_affinity, "SchedulingNodeAffinity"},
     Workload{"PreferredNodeAffinity", "preferred node terms", preferred_node_affinity},
@@ -234,6 +267,7 @@ constexpr std::array kWorkloads{
     Workload{"MixedSchedulingBasePod", "plain pods among others with affinity", mixed_base_pod},
     Workload{"Unschedulable", "a tenth of the pods fit nowhere", unschedulable},
     Workload{"Preemption", "each pod takes the room of three less important ones", preemption, "PreemptionBasic"},
+    Workload{"CoreBinding", "pods that get cores of their own, on machines of 128 CPUs", core_binding},
     Workload{"MixedChurn", "nodes change, go and come back", mixed_churn, "SchedulingWithMixedChurn"},
 };
 

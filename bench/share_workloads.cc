@@ -5,6 +5,8 @@
 #include "base/random.h"
 #include "bench/measure.h"
 #include "bench/workload.h"
+#include "run/share_desk.h"
+#include "share/answer.h"
 #include "share/problem.h"
 
 namespace berth::bench {
@@ -108,7 +110,73 @@ Result<JsonObject> solve_change(const BenchOptions& options) {
     return told(options, latencies, watch);
 }
 
+// A question of kube-scheduler: a pod, and the names of all nodes.
+std::string question(const share::ScenePod& pod, const std::string& names) {
+    return fmt::format(
+        R"({{"Pod":{{"metadata":{{"name":"{}","namespace":"{}","uid":"{}","labels":{{"app":"web"}}}},"spec":{{"containers":)"
+        R"([{{"name":"main","image":"app","resources":{{"requests":{{"cpu":"1","memory":"1Gi"}}}}}}]}}}},"Nodes":null,{}}})",
+        pod.name, pod.ns, pod.uid, names);
+}
+
+share::Scene extender_scene(const BenchOptions& options, Random& random) {
+    share::Scene scene;
+    auto& node = scene.nodes.emplace_back();
+    node.name = "all";
+    node.allocatable = {{model::kCpu, 1'000'000'000}, {model::kMemory, int64_t{1} << 50}};
+    const size_t tenants = 1000;
+    for (size_t i = 0; i < consumers_of(options); ++i) {
+        auto& pod = scene.pods.emplace_back();
+        pod.ns = fmt::format("namespace-{:04}", random.below(tenants));
+        pod.name = fmt::format("pod-{:06}", i);
+        pod.uid = fmt::format("uid-{:06}", i);
+        pod.size = {{model::kCpu, 1000}, {model::kMemory, int64_t{1} << 30}};
+        pod.placed = random.chance(1, 2);
+        if (pod.placed) pod.node = 0;
+        pod.may_stand = {0};
+    }
+    return scene;
+}
+
+// What a scheduler waits for, without the network: pods that a cycle has seen, or (--variant unseen) none has.
+Result<JsonObject> ask_extender(const BenchOptions& options) {
+    Random random(options.seed);
+    const share::Scene scene = extender_scene(options, random);
+    const share::Settings settings;
+    run::ShareDesk desk;
+    desk.show(scene, settings, share::answer(scene, settings), system_clock().now());
+    const int64_t nodes = options.nodes > 0 ? options.nodes : 5000;
+    std::string names = R"("NodeNames":[)";
+    for (int64_t i = 0; i < nodes; ++i) names += fmt::format(R"({}"node-{:05}.cluster.example")", i > 0 ? "," : "", i);
+    names += "]";
+    const bool unseen = options.variant == "unseen";
+    std::vector<size_t> waiting;
+    for (size_t i = 0; i < scene.pods.size(); ++i) {
+        if (!scene.pods[i].placed) waiting.push_back(i);
+    }
+    Latencies latencies;
+    const Stopwatch watch;
+    while (watch.wall() < kMeasured || latencies.count() < 3) {
+        share::ScenePod pod = scene.pods[waiting[random.below(waiting.size())]];
+        if (unseen) pod.uid = fmt::format("new-{}", latencies.count());
+        const std::string body = question(pod, names);
+        const auto before = system_clock().now();
+        const auto reply = desk.filter(body, before);
+        latencies.add(system_clock().now() - before);
+        if (reply.code != 200) return base::internal(reply.body);
+    }
+    JsonObject out = report(latencies, latencies.count(), watch);
+    out["names"] = nodes;
+    out["pods"] = scene.pods.size();
+    out["variant"] = unseen ? "unseen" : "seen";
+    return out;
+}
+
 constexpr std::array kWorkloads{
+    Workload{
+        "ShareExtender",
+        "a scheduler asks the arbitrator about one of --pods (10,000) pods of 1,000 namespaces with --nodes (5,000) "
+        "names; --variant unseen: about pods that no cycle has seen",
+        ask_extender},
     Workload{"ShareSolve", "what --pods consumers (10,000) deserve of 16 resources, from nothing; --variant tree",
              solve_all},
     Workload{"ShareChange", "one consumer of --pods (10,000) asks for more, and is told what it deserves",

@@ -18,6 +18,10 @@ struct BenchOptions {
     std::string mode;
     std::string variant;
     uint64_t seed = 1;
+    std::string trace;  // a file of pods, and one of nodes
+    std::string nodes_file;
+    std::string scorer;
+    std::string seeds;     // "42-51"
     std::string data_dir;  // where durable workloads write; "": a new directory under the system's temporary one
 };
 
@@ -35,6 +39,7 @@ std::span<const Workload> core_workloads();
 std::span<const Workload> reservation_workloads();
 std::span<const Workload> api_workloads();
 std::span<const Workload> share_workloads();
+std::span<const Workload> openb_workloads();
 // Those that have --mode embedded.
 std::span<const Workload> embedded_workloads();
 
