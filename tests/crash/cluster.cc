@@ -331,7 +331,7 @@ ledger::Ledger Cluster::stored() const {
 
 std::string Cluster::unsettled() {
     ledger::Ledger truth = stored();
-    const ledger::Ledger& seen = scheduler_->ledger();
+    const ledger::View& seen = scheduler_->ledger();
     for (ledger::Row row = 0; row < truth.rows(); ++row) {
         const auto other = seen.row_of(truth.name(row));
         if (other == ledger::kNoRow) return fmt::format("the scheduler does not know {}", truth.name(row));

@@ -39,6 +39,11 @@ void merge_conditions(Json& document, Json& patch) {
     *added = std::move(all);
 }
 
+bool has_finalizers(const Json& document) {
+    const Json* found = base::find(document, {"metadata", "finalizers"});
+    return found != nullptr && found->is_array() && !found->get_array().empty();
+}
+
 // What a JSON patch adds to metadata stands for preconditions, as in a merge patch.
 Json preconditions_of(const Json& patch) {
     JsonObject meta;
@@ -84,6 +89,10 @@ link::Reply SmallServer::perform(const link::Request& request) {
     if (target.subresource == "binding") return bind(target.key, body);
     if (request.method == "POST") return create_object(target.key, body);
     if (body.is_array()) {
+        // A step that finds something else than it tests for refuses the whole.
+        const auto record = store_->get(target.key);
+        Json probe = record ? document(*record) : Json();
+        if (record && !model::apply_json_patch(probe, body)) return {422, "", 0};
         return change(target.key, preconditions_of(body),
                       [&](Json& document) { CHECK(model::apply_json_patch(document, body).ok()); });
     }
@@ -118,7 +127,10 @@ link::Reply SmallServer::change(const store::Key& key, const Json& patch, const 
         write.if_revision = std::stoull(std::string(revision));
     }
     Json next = document(*record);
+    const bool finalized = has_finalizers(next);
     edit(next);
+    const bool ends = finalized && !has_finalizers(next) && base::find(next, {"metadata", "deletionTimestamp"});
+    if (ends) return commit({store::Op::Delete, key, {}, {}, write.if_revision, record->uid});
     base::object_at(next, {"metadata"}).erase("resourceVersion");
     base::object_at(next, {"metadata"})["uid"] = record->uid;
     write.bytes = std::make_shared<const std::string>(base::to_text(next));
@@ -154,7 +166,8 @@ link::Reply SmallServer::erase(const store::Key& key, const Json& options) {
     if (!record) return {404, "", 0};
     const auto uid = base::find_string(options, {"preconditions", "uid"});
     if (!uid.empty() && uid != record->uid) return {409, "", 0};
-    const bool graceful = key.kind == "pods" && !base::find_string(document(*record), {"spec", "nodeName"}).empty();
+    const bool graceful = has_finalizers(document(*record)) ||
+                          (key.kind == "pods" && !base::find_string(document(*record), {"spec", "nodeName"}).empty());
     if (!graceful) return commit({store::Op::Delete, key, {}, {}, {}, record->uid});
     return change(key, Json(JsonObject()),
                   [](Json& document) { base::object_at(document, {"metadata"})["deletionTimestamp"] = kNow; });

@@ -177,9 +177,9 @@ def test(binary):
     mistakes_are_answered_kindly(berth)
     answers_have_forms(berth)
     for name, (words, load) in SHELLS.items():
-        if shutil.which(name):
-            completes_on_a_terminal(words, load, binary)
-        print(f"completion in {name}: {'seen' if shutil.which(name) else 'not installed here'}")
+        if not shutil.which(name):
+            raise SystemExit(f"{name} is not installed: tools/packages names it")
+        completes_on_a_terminal(words, load, binary)
 
 
 test(os.path.abspath(sys.argv[1]))

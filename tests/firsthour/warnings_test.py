@@ -65,6 +65,8 @@ BODIES = {
     "Reservation": "spec: {owners: [{labelSelector: {matchLabels: {app: r}}}], template: {spec: {%s}}}" % POD_SPEC,
 }
 BODIES["Consumer"] = BODIES["Allocation"] = BODIES["Device"] = "spec: {}"
+BODIES["NodeMetric"] = BODIES["NodeSLO"] = "spec: {}"
+BODIES["PodMigrationJob"] = "spec: {podRef: {namespace: default, name: p}}"
 BODIES["NodeResourceTopology"] = "topologyPolicies: [None]\nzones: [{name: node-0, type: Node}]"
 NAMES = {"CustomResourceDefinition": "widgets.example.com", "APIService": "v1.example.com"}
 
@@ -78,6 +80,9 @@ FIELDS = {
     "completionMode=Indexed": ("Job", "spec: {completions: 2, completionMode: Indexed, template: {spec: {restartPolicy: Never, %s}}}"
                                % POD_SPEC),
     "type=LoadBalancer": ("Service", "spec: {type: LoadBalancer, ports: [{port: 80}]}"),
+    "scheduling.koordinator.sh/reservation-affinity": (
+        "Deployment", "spec: {selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}, annotations: "
+        "{scheduling.koordinator.sh/reservation-affinity: '{\"reservationSelektor\": {}}'}}, spec: {%s}}}" % POD_SPEC),
     "effect=NoExecute": ("Node", "spec: {taints: [{key: a, effect: NoExecute}]}"),
     "provisioner": ("StorageClass", "provisioner: ebs.csi.aws.com"),
 }
@@ -134,6 +139,9 @@ def fields_without_effect_are_named(person):
     said = person.warnings("create", "-f", "-", stdin=labelled)
     expect("pod security", len(said), 1)
     expect_in("pod security", said[0], "stored, not enforced by this server: pod-security.kubernetes.io/enforce")
+    labelled = manifest("v1", "Pod", "in-quota", "spec: {%s}" % POD_SPEC, ", labels: {quota.scheduling.koordinator.sh/name: q}")
+    expect("quota", person.warnings("create", "-f", "-", stdin=labelled),
+           ["stored, not enforced by this server: quota.scheduling.koordinator.sh/name (no quota is counted)"])
 
 
 def only_news_is_told(person):
@@ -168,9 +176,11 @@ def policy_is_refused_if_so_asked(berth, build):
 
 
 def who_was_left_out_is_missed(berth, build):
-    with Person(berth, build, "--nodes", "1", "--controllers=-deployment") as person:
-        said = person.warnings("create", "deployment", "web", "--image=nginx")
-        expect("no controller", said, ["deployments.apps: the controller deployment was left out"])
+    for flag in ("--controllers=-deployment", "--controllers=*,-deployment", "--controllers=replicaset,job"):
+        with Person(berth, build, "--nodes", "1", flag) as person:
+            said = person.warnings("create", "deployment", "web", "--image=nginx")
+            expect(flag, said, ["deployments.apps: the controller deployment was left out"])
+            expect(f"a job with {flag}", person.warnings("create", "job", "sum", "--image=b"), [])
 
 
 def test(berth, build):
@@ -182,5 +192,6 @@ def test(berth, build):
     who_was_left_out_is_missed(berth, build)
 
 
-test(*sys.argv[1:3])
-print("warnings: passed")
+if __name__ == "__main__":
+    test(*sys.argv[1:3])
+    print("warnings: passed")

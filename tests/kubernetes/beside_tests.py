@@ -11,10 +11,10 @@ from processes import wait_for
 from scheduler_tests import all_bound
 
 
-def start_kube_scheduler(cluster):
+def start_kube_scheduler(cluster, **more):
     config = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
               "leaderElection": {"leaderElect": False},
-              "clientConnection": {"kubeconfig": str(cluster.admin), "qps": 1000, "burst": 1000}}
+              "clientConnection": {"kubeconfig": str(cluster.admin), "qps": 1000, "burst": 1000}, **more}
     path = cluster.dir / "kube-scheduler.json"
     path.write_text(json.dumps(config))
     return cluster.run("kube-scheduler", cluster.bin / "kube-scheduler", "--config", path, "--secure-port=0")

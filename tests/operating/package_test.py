@@ -40,6 +40,7 @@ def main():
                 program = re.search(r"^ExecStart=(\S+)", file.read(), re.M).group(1)
             expect(os.access(at + program.lstrip("/"), os.X_OK), "%s starts %s, which is not in it" % (unit, program))
         for source, place in (("deploy/base", "usr/share/berth/base"), ("deploy/webhook", "usr/share/berth/webhook"),
+                              ("deploy/arbitrator", "usr/share/berth/arbitrator"),
                               ("deploy/helm", "usr/share/berth/helm"), ("docs/operating", "usr/share/doc/berth/operating"),
                               ("docs/concepts", "usr/share/doc/berth/concepts"), ("docs/reference", "usr/share/doc/berth/reference")):
             for folder, _, files in os.walk(os.path.join(ROOT, source)):

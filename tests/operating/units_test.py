@@ -15,6 +15,7 @@ from server import Server  # noqa: E402
 from syscalls import NOBODY, ROOT, confine, settings  # noqa: E402
 
 PODS = "/api/v1/namespaces/default/pods"
+ALLOCATIONS = "/apis/kuabe-arbitrator.incubator.k8s.io/v1/allocations"
 RESERVATIONS = "/apis/scheduling.koordinator.sh/v1alpha1/reservations"
 POD_SPEC = {"schedulerName": "berth", "containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": "100m"}}}]}
 
@@ -84,10 +85,10 @@ def whole(berth):
     assert code == 0, f"SIGTERM gave {code}"
 
 
-def attached(server, berth, component, work):
+def attached(server, berth, component, work, kubeconfig="scheduler.kubeconfig"):
     unit = (ROOT / f"deploy/systemd/berth-{component}.service").read_text()
     place = tempfile.mkdtemp(prefix="berth-unit-")
-    shutil.copy(server.dir + "/scheduler.kubeconfig", place + "/kubeconfig")
+    shutil.copy(f"{server.dir}/{kubeconfig}", place + "/kubeconfig")
     give_away(place)
     words = words_of(unit, berth, CREDENTIALS_DIRECTORY=place, BERTH_FLAGS="--leader-elect --metrics-bind-address 127.0.0.1:0")
     process = subprocess.Popen(words, env=QUIET, preexec_fn=confine(unit))
@@ -124,12 +125,16 @@ def all_units(berth):
         until("the reservation expires", process,
               lambda: server.ask("GET", RESERVATIONS + "/room")[1]["status"].get("phase") == "Failed")
 
+    def published(process):
+        until("a namespace has its Allocation", process, lambda: server.ask("GET", ALLOCATIONS + "/default")[0] == 200)
+
     try:
         attached(server, berth, "scheduler", placed)
         attached(server, berth, "controllers", expired)
+        attached(server, berth, "arbitrator", published, kubeconfig="kubeconfig")
     finally:
         server.stop()
-    print("3 units: passed")
+    print("4 units: passed")
 
 
 main()

@@ -262,6 +262,7 @@ bool Stage::place(const std::string& name) {
 
 std::vector<model::Event> Stage::reconcile() {
     std::vector<model::Event> events;
+    ledger.pass_time(clock.wall(), clock.now());
     const auto changes = control::reconcile_reservations({}, ledger, final_ones, clock.wall(), clock.now());
     for (const auto& change : changes) {
         if (change.event) events.push_back(*change.event);

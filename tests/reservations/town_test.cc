@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <deque>
 #include <map>
+#include <memory>
 #include <set>
 
 #include "base/json.h"
@@ -33,13 +35,15 @@ constexpr int64_t kNodeCpu = 8;
 // edited or is deleted.
 class Town {
 public:
-    Town(uint64_t seed, bool calm) : random_(seed), calm_(calm), scheduler_({{"berth", sched::default_profile()}}) {
+    Town(uint64_t seed, bool calm) : random_(seed), calm_(calm), scheduler_(new_scheduler()) {
         clock_.advance(std::chrono::hours(1));
         for (int i = 0; i < 3; ++i) add_node(fmt::format("n{}", i));
     }
 
-    void run(int steps) {
+    // With restarts: now and then another scheduler goes on, which knows what is stored and nothing else.
+    void run(int steps, bool restarts) {
         for (int i = 0; i < steps && !testing::Test::HasFailure(); ++i) {
+            if (restarts && random_.chance(somebody_is_nominated() ? 4 : 1, 8)) restart();
             SCOPED_TRACE(fmt::format("step {}: {}", i, step()));
             check_nodes();
             if (i % 20 == 19) settle();
@@ -49,19 +53,35 @@ public:
 private:
     // ---- what is stored, and those who are told of it
 
+    static std::unique_ptr<sched::Scheduler> new_scheduler() {
+        return std::make_unique<sched::Scheduler>(sched::Scheduler::Profiles{{"berth", sched::default_profile()}});
+    }
+    bool somebody_is_nominated() const {
+        return std::any_of(pods_.begin(), pods_.end(), [](const auto& entry) {
+            return entry.second.node.empty() && !entry.second.nominated_node.empty();
+        });
+    }
+    // When nothing is under way: nobody knows for whom the rest of somebody's victims was to go.
+    void restart() {
+        send(1000);
+        scheduler_ = new_scheduler();
+        for (const auto& node : nodes_) scheduler_->put(node, clock_.now());
+        for (const auto& [name, object] : reservations_) scheduler_->put(object, clock_.now());
+        for (const auto& [name, pod] : pods_) scheduler_->put(pod, clock_.now());
+    }
     void add_node(const std::string& name) {
         auto node = std::make_shared<model::Node>();
         node->meta.name = name;
         node->meta.labels.set("kubernetes.io/hostname", name);
         node->allocatable = model::Resources{{model::kCpu, kNodeCpu * 1000}, {model::kPods, 20}};
-        nodes_.push_back(name);
-        server_.put(std::shared_ptr<const model::Node>(node));
-        scheduler_.put(std::shared_ptr<const model::Node>(node), clock_.now());
+        nodes_.push_back(node);
+        server_.put(nodes_.back());
+        scheduler_->put(nodes_.back(), clock_.now());
     }
     void store(model::Pod pod) {
         pod.meta.revision = ++revision_;
         if (!pod.node.empty()) server_.put(pod);
-        scheduler_.put(pod, clock_.now());
+        scheduler_->put(pod, clock_.now());
         pods_.insert_or_assign(pod.meta.name, std::move(pod));
     }
     void store(model::Reservation object) {
@@ -69,19 +89,19 @@ private:
         auto shared = std::make_shared<const model::Reservation>(std::move(object));
         reservations_[shared->meta.name] = shared;
         server_.put(shared);
-        scheduler_.put(shared, clock_.now());
+        scheduler_->put(shared, clock_.now());
     }
     void erase_pod(const std::string& name) {
         const std::string uid = pods_.at(name).meta.uid;
         pods_.erase(name);
         server_.remove_pod(uid);
-        scheduler_.remove_pod(uid, clock_.now());
+        scheduler_->remove_pod(uid, clock_.now());
     }
     void erase_reservation(const std::string& name) {
         const std::string uid = reservations_.at(name)->meta.uid;
         reservations_.erase(name);
         server_.remove_reservation(uid);
-        scheduler_.remove_reservation(uid, clock_.now());
+        scheduler_->remove_reservation(uid, clock_.now());
     }
     std::string new_uid() { return fmt::format("{:08x}-0000-4000-8000-000000000000", ++uids_); }
     bool has_ended(const model::Reservation& object) const {
@@ -235,6 +255,7 @@ private:
     }
 
     std::string reconcile() {
+        server_.pass_time(clock_.wall(), clock_.now());
         const auto changes =
             control::reconcile_reservations({.opens = false}, server_, final_ones_, clock_.wall(), clock_.now());
         for (const auto& change : changes) {
@@ -252,7 +273,7 @@ private:
     // ---- the scheduler and its server
 
     void decide(size_t most = 4) {
-        for (auto& plan : scheduler_.step(clock_.now(), clock_.wall(), most)) outbox_.push_back(std::move(plan));
+        for (auto& plan : scheduler_->step(clock_.now(), clock_.wall(), most)) outbox_.push_back(std::move(plan));
     }
     void send(uint64_t most) {
         for (uint64_t i = 0; i < most && !outbox_.empty(); ++i) {
@@ -261,7 +282,7 @@ private:
             server_.pass_time(clock_.wall(), clock_.now());
             const bool done = std::visit([this](const auto& p) { return carry_out(p); }, plan);
             const auto outcome = done ? sched::Outcome::Done : sched::Outcome::Refused;
-            for (auto& next : scheduler_.outcome(plan, outcome, clock_.now())) outbox_.push_back(std::move(next));
+            for (auto& next : scheduler_->outcome(plan, outcome, clock_.now())) outbox_.push_back(std::move(next));
         }
     }
 
@@ -340,7 +361,8 @@ private:
     // The node equation, from the stored objects alone; waiting ones are left
     // out.
     void check_nodes() const {
-        for (const auto& node : nodes_) {
+        for (const auto& stored : nodes_) {
+            const std::string& node = stored->meta.name;
             std::map<std::string, int64_t> charged;
             int64_t used = 0;
             const auto live = [&](const std::string& uid) {
@@ -409,11 +431,11 @@ private:
     const bool calm_;
     base::ManualClock clock_{base::Time{1'800'000'000'000'000'000}};
     control::Ages final_ones_;
-    sched::Scheduler scheduler_;
+    std::unique_ptr<sched::Scheduler> scheduler_;
     ledger::Ledger server_;  // of stored objects: the judge's, and the controllers'
     const run::BindRules rules_;
     std::deque<sched::Plan> outbox_;
-    std::vector<std::string> nodes_;
+    std::vector<std::shared_ptr<const model::Node>> nodes_;
     std::map<std::string, model::Pod> pods_;
     std::map<std::string, std::shared_ptr<const model::Reservation>> reservations_;
     std::set<std::string> gone_for_;  // uids of pods for which others were evicted
@@ -422,25 +444,40 @@ private:
     uint64_t names_ = 0;
 };
 
+void run_seed(uint64_t seed, bool calm, bool restarts) {
+    SCOPED_TRACE(fmt::format("again with BERTH_SEED={} BERTH_SEEDS=1", seed));
+    Town(seed, calm).run(160, restarts);
+}
+
 // BERTH_SEED and BERTH_SEEDS choose which.
-void run_seeds(bool calm) {
+void run_seeds(bool calm, bool restarts) {
     const char* first = std::getenv("BERTH_SEED");
     const char* many = std::getenv("BERTH_SEEDS");
     const uint64_t begin = first ? std::strtoull(first, nullptr, 10) : 1;
     const uint64_t count = many ? std::strtoull(many, nullptr, 10) : 1000;
     for (uint64_t seed = begin; seed < begin + count; ++seed) {
-        SCOPED_TRACE(fmt::format("again with BERTH_SEED={} BERTH_SEEDS=1", seed));
-        Town(seed, calm).run(160);
+        run_seed(seed, calm, restarts);
         if (testing::Test::HasFailure()) return;
     }
 }
 
 TEST(SchedulerHistory, NobodyIsEvictedInVain) {
-    run_seeds(true);
+    run_seeds(true, false);
+}
+
+TEST(SchedulerHistory, NorAcrossRestarts) {
+    run_seeds(true, true);
+}
+
+// Where those above do not come by themselves.
+TEST(SchedulerHistory, SeedsThatFailedOnce) {
+    run_seed(2703, true, false);  // a port is held by what another, promised a part of it, will use up
+    run_seed(1495, true, true);   // what was promised before a restart is drawn by another
+    run_seed(1800, true, true);
 }
 
 TEST(SchedulerHistory, NothingHappensAfterAnEndAndEveryEditIsSeen) {
-    run_seeds(false);
+    run_seeds(false, false);
 }
 
 }  // namespace

@@ -2,12 +2,16 @@
 // server.
 //
 //   scenario, because: what and why
-//   given:  {nodes: TABLE, pods: TABLE, reservations: TABLE, objects: YAML}
+//   given:  {nodes: TABLE, pods: TABLE, reservations: TABLE, consumers: TABLE, objects: YAML}; with consumers pods
+//   start
+//           only where their namespaces deserve it
 //   config: a KubeSchedulerConfiguration, in place of the default profile
+//   spread: false, for exact dominant shares
 //   now:    RFC 3339 (default 2026-01-01T00:00:00Z)
 //   steps:  a list of  apply: TABLE | objects: YAML | delete: TABLE | advance: DURATION | expect: TABLE
 // Tables: story_table.h and story_objects.h. expect knows  pod: node reservation why victims score:NODE;
-// reservation: phase node allocatable allocated owners;  node: cpu memory pods (what is used).
+// reservation: phase node allocatable allocated owners;  node: cpu memory pods (what is used);  consumer: used
+// deserved. Of pods and reservations cpus and numa, too.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -18,9 +22,10 @@
 #include "base/json_view.h"
 #include "base/yaml.h"
 #include "cli/dump.h"
-#include "cli/world.h"
 #include "model/times.h"
+#include "run/world.h"
 #include "sched/config.h"
+#include "sched/shares.h"
 #include "story_objects.h"
 #include "story_table.h"
 
@@ -80,6 +85,11 @@ private:
 
     static run::ClusterOptions options_of(const Json& document) {
         run::ClusterOptions options;
+        if (base::find(document, {"given", "consumers"}) != nullptr) {
+            options.shares.emplace();
+            const Json* spread = base::find(document, {"spread"});
+            options.shares->spread = spread == nullptr || spread->as_bool();
+        }
         const std::string text(base::find_string(document, {"config"}));
         if (text.empty()) return options;
         base::JsonParser parser;
@@ -95,7 +105,17 @@ private:
         }
     }
     void apply_table(const StoryTable& table) {
-        for (const auto& row : table.rows) put(object_of(table.kind, row));
+        for (const auto& row : table.rows) {
+            if (!row.contains("count")) {
+                put(object_of(table.kind, row));
+                continue;
+            }
+            for (int i = 1; i <= std::stoi(cell(row, "count")); ++i) {
+                StoryRow one = row;
+                one[table.kind] += "-" + std::to_string(i);
+                put(object_of(table.kind, one));
+            }
+        }
     }
     void apply_objects(const std::string& text) {
         const auto objects = cli::read_objects(text);
@@ -108,6 +128,8 @@ private:
             if (table.kind == "pod") world_.remove("Pod", ns.empty() ? "default" : ns, cell(row, "pod"));
             if (table.kind == "reservation") world_.remove("Reservation", "", cell(row, "reservation"));
             if (table.kind == "node") world_.remove("Node", "", cell(row, "node"));
+            if (table.kind == "consumer") world_.remove("Consumer", "", cell(row, "consumer"));
+            if (table.kind == "topology") world_.remove("NodeResourceTopology", "", cell(row, "topology"));
         }
     }
     void settle() {
@@ -123,6 +145,7 @@ private:
             if (table.kind == "pod") expect_pod(row);
             if (table.kind == "reservation") expect_reservation(row);
             if (table.kind == "node") expect_node(row);
+            if (table.kind == "consumer") expect_consumer(row);
         }
     }
     void expect_pod(const StoryRow& row) {
@@ -140,11 +163,24 @@ private:
         if (row.contains("victims")) {
             EXPECT_EQ(joined(outcome.victims), cell(row, "victims"));
         }
+        expect_which(row, pod && pod->which ? pod->which->cores : model::CoreRecord());
         for (const auto& [column, wanted] : row) {
             if (!column.starts_with("score:")) continue;
             const auto score = outcome.scores.find(column.substr(6));
             EXPECT_EQ(score == outcome.scores.end() ? "" : std::to_string(score->second), cell(row, column)) << column;
         }
+    }
+    // Which cores, and how much of which NUMA node: "0:cpu=4 1:cpu=2".
+    static void expect_which(const StoryRow& row, const model::CoreRecord& cores) {
+        if (row.contains("cpus")) {
+            EXPECT_EQ(model::cpu_list_text(cores.cpus), cell(row, "cpus"));
+        }
+        if (!row.contains("numa")) return;
+        std::string text;
+        for (const auto& [node, amount] : cores.numa) {
+            text += (text.empty() ? "" : " ") + std::to_string(node) + ":" + amounts(amount);
+        }
+        EXPECT_EQ(text, cell(row, "numa"));
     }
     static std::string joined(const std::vector<std::string>& texts) {
         std::string all;
@@ -178,6 +214,7 @@ private:
                 for (const auto& owner : holding.owners) owners += (owners.empty() ? "" : ",") + owner.name;
                 EXPECT_EQ(owners, cell(row, "owners"));
             }
+            expect_which(row, holding.which.cores);
             if (row.contains("why")) expect_why(last_["/" + holding.name], cell(row, "why"));
             return;
         }
@@ -193,6 +230,27 @@ private:
         for (const auto& [name, value] : sorted) text += (text.empty() ? "" : ",") + name + "=" + value;
         return text;
     }
+    void expect_consumer(const StoryRow& row) {
+        const auto nothing_left_out = [](const model::Resources& resources) {
+            model::Resources out;
+            resources.for_each([&](model::ResourceId id, int64_t amount) {
+                if (amount != 0) out.set(id, amount);
+            });
+            return amounts(out);
+        };
+        ASSERT_NE(world_.cluster().scheduler().shares(), nullptr) << "no consumers are given";
+        for (const auto& account : world_.cluster().scheduler().shares()->accounts(world_.ledger())) {
+            if (account.name != cell(row, "consumer")) continue;
+            if (row.contains("used")) {
+                EXPECT_EQ(nothing_left_out(account.used), cell(row, "used"));
+            }
+            if (row.contains("deserved")) {
+                EXPECT_EQ(nothing_left_out(account.share.deserved), cell(row, "deserved"));
+            }
+            return;
+        }
+        ADD_FAILURE() << "there is no such consumer";
+    }
     void expect_node(const StoryRow& row) {
         const auto at = world_.ledger().row_of(cell(row, "node"));
         ASSERT_NE(at, ledger::kNoRow);
@@ -206,7 +264,7 @@ private:
     }
 
     base::Time now_;
-    cli::World world_;
+    run::World world_;
     std::map<std::string, run::Placement> last_;  // the newest outcome of each object
 };
 

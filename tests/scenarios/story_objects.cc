@@ -63,6 +63,10 @@ JsonObject pod_spec(const StoryRow& row) {
 JsonObject metadata(const StoryRow& row, const std::string& kind) {
     JsonObject meta{{"name", cell(row, kind)}};
     if (const auto labels = cell(row, "labels"); !labels.empty()) meta["labels"] = pairs(labels);
+    if (const auto qos = cell(row, "qos"); !qos.empty()) {
+        if (!meta.contains("labels")) meta["labels"] = JsonObject();
+        meta["labels"].as_object()["koordinator.sh/qosClass"] = qos;
+    }
     if (const auto text = cell(row, "annotations"); !text.empty()) meta["annotations"] = annotations(text);
     if (const auto uid = cell(row, "uid"); !uid.empty()) meta["uid"] = uid;
     if (const auto created = cell(row, "created"); !created.empty()) meta["creationTimestamp"] = created;
@@ -130,14 +134,61 @@ Json reservation(const StoryRow& row) {
                       {"spec", spec}};
 }
 
+Json consumer(const StoryRow& row) {
+    JsonObject spec;
+    if (const auto weight = cell(row, "weight"); !weight.empty()) spec["weight"] = std::stoi(weight);
+    if (const auto parent = cell(row, "parent"); !parent.empty()) spec["parent"] = parent;
+    for (const auto* field : {"reserved", "hard", "lendingLimit", "borrowingLimit", "request"}) {
+        if (const auto amounts = cell(row, field); !amounts.empty()) spec[field] = pairs(amounts);
+    }
+    return JsonObject{{"kind", "Consumer"},
+                      {"apiVersion", "kuabe-arbitrator.incubator.k8s.io/v1"},
+                      {"metadata", metadata(row, "consumer")},
+                      {"spec", spec}};
+}
+
+// CPUs as Linux numbers them: the first threads of all cores, then the second ones.
+Json topology(const StoryRow& row) {
+    const auto number = [&](const char* column) { return std::stoi(cell(row, column)); };
+    const int numas = number("numas"), cores = number("cores"), threads = number("threads");
+    const int all = number("sockets") * numas * cores;
+    JsonArray detail;
+    for (int cpu = 0; cpu < all * threads; ++cpu) {
+        const int core = cpu % all;
+        detail.push_back(
+            JsonObject{{"id", cpu}, {"core", core}, {"node", core / cores}, {"socket", core / cores / numas}});
+    }
+    JsonObject meta = metadata(row, "topology");
+    if (!meta.contains("annotations")) meta["annotations"] = JsonObject();
+    meta["annotations"].as_object()["node.koordinator.sh/cpu-topology"] =
+        base::to_text(JsonObject{{"detail", std::move(detail)}});
+    JsonArray zones;
+    for (int node = 0; node < all / cores && !cell(row, "memory").empty(); ++node) {
+        JsonArray resources;
+        for (const auto& [name, amount] : {std::pair<std::string, std::string>{"cpu", std::to_string(cores * threads)},
+                                           {"memory", cell(row, "memory")}}) {
+            resources.push_back(JsonObject{{"name", name}, {"capacity", amount}, {"allocatable", amount}});
+        }
+        zones.push_back(
+            JsonObject{{"name", "node-" + std::to_string(node)}, {"type", "Node"}, {"resources", resources}});
+    }
+    return JsonObject{{"kind", "NodeResourceTopology"},
+                      {"apiVersion", "topology.node.k8s.io/v1alpha1"},
+                      {"metadata", meta},
+                      {"topologyPolicies", JsonArray{"None"}},
+                      {"zones", zones}};
+}
+
 }  // namespace
 
 Json object_of(const std::string& kind, const StoryRow& row) {
     if (kind == "node") return node(row);
     if (kind == "pod") return pod(row);
+    if (kind == "topology") return topology(row);
     if (kind == "reservation") return reservation(row);
+    if (kind == "consumer") return consumer(row);
     throw std::runtime_error("a table of \"" + kind +
-                             "\" is not known; its first column must be node, pod or reservation");
+                             "\" is not known; its first column must be node, topology, pod, reservation or consumer");
 }
 
 }  // namespace berth::scenarios

@@ -14,6 +14,8 @@ using StoryRow = std::map<std::string, std::string>;
 //          pod: namespace labels cpu memory ports node priority annotations uid controller selector tolerations
 //          reservation: owner cpu memory ports labels allocateOnce policy ttl expires preAllocation nodeName
 //                       annotations unschedulable priority created
+//          consumer: weight parent reserved hard lendingLimit borrowingLimit request
+// A row with a count stands for that many, NAME-1, NAME-2...
 // Lists are written a=1,b=2; ports 80,443.
 Json object_of(const std::string& kind, const StoryRow& row);
 

@@ -134,7 +134,7 @@ void check_need(Live& live, uint64_t seed) {
 
 TEST(Capacity, FitSaysHowManyAreThenPlaced) {
     Live live;
-    each_seed(100, [&](uint64_t seed) { check_fit(live, seed); });
+    each_seed(200, [&](uint64_t seed) { check_fit(live, seed); });
 }
 
 TEST(Capacity, NeedSaysHowManyNodesAreThenEnough) {

@@ -90,7 +90,8 @@ Picture picture_of(const std::vector<Json>& documents) {
     return out;
 }
 
-Live::Live() : data_dir_(testing::TempDir() + fmt::format("berth-whatif-{}", ::getpid())) {
+Live::Live(run::ControllersDriver::Reconcilers more)
+    : data_dir_(testing::TempDir() + fmt::format("berth-whatif-{}", ::getpid())) {
     app::ServerOptions options;
     options.data_dir = data_dir_;
     options.listen = "127.0.0.1:0";
@@ -104,10 +105,7 @@ Live::Live() : data_dir_(testing::TempDir() + fmt::format("berth-whatif-{}", ::g
     const base::Clock& clock = server_->context().clock;
     auto& metrics = server_->front().metrics();
     now_ = run::moment(clock);
-    const link::Wake wake = [this] {
-        woken_ = true;
-        wake_.notify();
-    };
+    const link::Wake wake = this->wake();
     sched::SchedulerOptions at_once;
     at_once.first_backoff = std::chrono::nanoseconds(1);
     at_once.longest_backoff = std::chrono::nanoseconds(1);
@@ -123,6 +121,7 @@ Live::Live() : data_dir_(testing::TempDir() + fmt::format("berth-whatif-{}", ::g
     run::ControllersDriver::Reconcilers kubelets;
     kubelets.push_back(control::simulated_pods_reconciler());
     kubelets.push_back(control::simulated_nodes_reconciler());
+    std::move(more.begin(), more.end(), std::back_inserter(kubelets));
     drivers_.push_back(std::make_unique<run::ControllersDriver>(doors("berth"), std::move(kubelets)));
     settle();
 }
@@ -138,6 +137,12 @@ void Live::ask(link::Request request) {
     const std::string what = request.method + " " + request.path + " " + request.body;
     const auto reply = link::ask(*door_, std::move(request));
     ASSERT_TRUE(reply && reply->ok()) << what << ": " << (reply ? reply->body : reply.error().message);
+}
+
+bool Live::try_to(link::Request request) {
+    const auto reply = link::ask(*door_, std::move(request));
+    EXPECT_TRUE(reply.ok());
+    return reply && reply->ok();
 }
 
 // False: nothing is under way, and nothing has come since.
@@ -166,6 +171,40 @@ void Live::settle() {
         now_ = {now_.now + by, now_.wall + by};
     }
     ADD_FAILURE() << "it does not come to rest";
+}
+
+void Live::advance(base::Duration by) {
+    const run::Moment end{now_.now + by, now_.wall + by};
+    const auto deadline = base::system_clock().now() + kPatience;
+    while (base::system_clock().now() < deadline) {
+        if (turn()) continue;
+        base::Instant next = end.now;
+        for (const auto& driver : drivers_) next = std::min(next, driver->next());
+        if (now_.now >= end.now) return;
+        const base::Duration step = std::max(next - now_.now, base::Duration(1));
+        now_ = {now_.now + step, now_.wall + step};
+    }
+    ADD_FAILURE() << "it has too much to do";
+}
+
+run::Driver* Live::add(std::unique_ptr<run::Driver> driver) {
+    drivers_.push_back(std::move(driver));
+    return drivers_.back().get();
+}
+
+void Live::kill(run::Driver* driver) {
+    std::erase_if(drivers_, [&](const auto& one) { return one.get() == driver; });
+}
+
+std::unique_ptr<link::ApiClient> Live::door(const char* controller) {
+    return app::local_link(*server_, api::controller_identity(controller));
+}
+
+link::Wake Live::wake() {
+    return [this] {
+        woken_ = true;
+        wake_.notify();
+    };
 }
 
 bool Live::anybody_is_going() const {
@@ -202,13 +241,21 @@ std::string Live::why() const {
     return out;
 }
 
+// Those who would make others again go first.
 void Live::clear() {
+    for (const auto& document : dump()) {
+        if (base::find_string(document, {"kind"}) == "ReplicaSet") {
+            remove(kReplicaSets, text_at(document, {"metadata", "name"}));
+        }
+    }
+    settle();
     for (const auto& document : dump()) {
         const auto kind = base::find_string(document, {"kind"});
         const std::string name = text_at(document, {"metadata", "name"});
         if (kind == "Pod") remove(kPods, name);
         if (kind == "Reservation") remove(kReservations, name);
         if (kind == "Node") remove(kNodes, name);
+        if (kind == "PodDisruptionBudget") remove(kBudgets, name);
     }
     settle();
 }

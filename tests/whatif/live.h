@@ -8,13 +8,17 @@
 #include "app/server.h"
 #include "base/json.h"
 #include "link/api_client.h"
+#include "link/session.h"
 #include "link/wake_event.h"
+#include "run/controllers_driver.h"
 #include "run/driver.h"
 
 namespace berth::whatif {
 
 inline constexpr const char* kPods = "/api/v1/namespaces/default/pods";
 inline constexpr const char* kReservations = "/apis/scheduling.koordinator.sh/v1alpha1/reservations";
+inline constexpr const char* kReplicaSets = "/apis/apps/v1/namespaces/default/replicasets";
+inline constexpr const char* kBudgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
 inline constexpr const char* kNodes = "/api/v1/nodes";
 
 // Where everything is: a line for each pod and reservation, sorted. Rooms that preemption makes for itself are left
@@ -28,15 +32,27 @@ std::string drawn_from(const std::string& reservation);
 // was refused is tried again at once.
 class Live {
 public:
-    Live();
+    // With these controllers besides those of reservations and simulated nodes.
+    explicit Live(run::ControllersDriver::Reconcilers more = {});
     ~Live();
     Live(const Live&) = delete;
     Live& operator=(const Live&) = delete;
 
     // The request must be carried out.
     void ask(link::Request request);
+    // False: it was refused.
+    bool try_to(link::Request request);
     // Turns until nobody has anything more to do.
     void settle();
+    // Turns over that much time, whatever there is to do in it.
+    void advance(base::Duration by);
+    // One driver more, and one less: it ends on the spot, whatever it had under way.
+    run::Driver* add(std::unique_ptr<run::Driver> driver);
+    void kill(run::Driver* driver);
+    link::Wake wake();
+    std::unique_ptr<link::ApiClient> door(const char* controller);
+    app::Server& server() { return *server_; }
+    const run::Moment& now() const { return now_; }
     // Everything that placement depends on, each kind by name.
     std::vector<Json> dump() const;
     // What the conditions say, for people.

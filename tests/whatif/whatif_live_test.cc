@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "cli/world.h"
 #include "history.h"
 #include "live.h"
 #include "model/allocated.h"
+#include "run/world.h"
 #include "settings.h"
 
 namespace berth::whatif {
@@ -16,7 +16,7 @@ namespace {
 constexpr int kDeeds = 12;
 
 // The picture of a cluster in memory, in the words of the server's documents.
-Picture picture_in(const cli::World& world) {
+Picture picture_in(const run::World& world) {
     Picture out;
     world.cluster().each_pod([&](const model::Pod& pod) {
         std::string draws;
@@ -44,7 +44,7 @@ Picture foretold(std::vector<Json> documents, const History& history) {
         return history.age_of(std::string(base::find_string(a, {"metadata", "name"}))) <
                history.age_of(std::string(base::find_string(b, {"metadata", "name"})));
     });
-    cli::World world(base::system_clock().wall());
+    run::World world(base::system_clock().wall());
     for (const auto& document : documents) EXPECT_TRUE(world.put(document).ok()) << base::to_text(document);
     world.settle();
     return picture_in(world);

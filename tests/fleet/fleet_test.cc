@@ -1,0 +1,275 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tree.h"
+
+// Whole trees of pools in virtual time. What is counted here is counted from what each provider shows of its rows, in
+// plain integers.
+namespace berth::fleet_test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+int64_t cpu_of(const model::Amounts& amounts) {
+    const auto found = amounts.find("cpu");
+    return found == amounts.end() ? 0 : found->second.value();
+}
+
+// What must hold at every moment, whoever has died and whatever was lost.
+class Judge {
+public:
+    explicit Judge(Tree& tree) : tree_(tree) {
+        tree.check = [this] { look(); };
+    }
+    void may_exceed(const std::string& leaf) { shrunk_.insert(leaf); }
+
+private:
+    void look() {
+        std::map<std::string, std::string> homes;
+        for (const auto& leaf : tree_.leaves) {
+            if (!leaf->provider) continue;
+            const auto& table = leaf->provider->table();
+            int64_t used = 0;
+            for (const auto& [lineage, machine] : table.machines()) {
+                used += cpu_of(machine.amounts);
+                const auto [home, fresh] = homes.emplace(lineage, leaf->name);
+                EXPECT_TRUE(fresh) << "I2: " << lineage << " is on " << home->second << " and on " << leaf->name;
+            }
+            for (const auto& [lineage, hold] : table.holds()) {
+                if (hold.state != model::HoldState::Accepted) continue;
+                used += cpu_of(hold.ask.resources);
+                EXPECT_FALSE(table.machines().contains(lineage)) << "I3: " << lineage << " has a hold and a machine";
+                EXPECT_TRUE(hold.until && *hold.until - tree_.clock.now() <= minutes(2)) << "I5: " << lineage;
+            }
+            if (!shrunk_.contains(leaf->name)) {
+                EXPECT_LE(used, cpu_of(table.capacity())) << "I1: " << leaf->name;
+            }
+            forward(leaf->name, table);
+        }
+    }
+    // I6: within an attempt a hold never goes back.
+    void forward(const std::string& leaf, const fleet::HoldTable& table) {
+        for (const auto& [lineage, hold] : table.holds()) {
+            int& rank = ranks_[fmt::format("{}/{}.{}", leaf, lineage, hold.ask.attempt)];
+            const int now = hold.state == model::HoldState::Pending   ? 0
+                            : hold.state <= model::HoldState::NoReply ? 1
+                                                                      : 2;
+            EXPECT_GE(now, rank) << "I6: " << leaf << " " << lineage;
+            rank = std::max(rank, now);
+        }
+    }
+
+    Tree& tree_;
+    std::set<std::string> shrunk_;
+    std::map<std::string, int> ranks_;
+};
+
+Spec leaf(const std::string& name, int64_t cpu) {
+    return {name, cpu, {}};
+}
+
+bool until(Tree& tree, base::Duration most, const std::function<bool()>& done) {
+    const auto end = tree.clock.now() + most;
+    while (tree.clock.now() < end) {
+        if (done()) return true;
+        tree.step();
+    }
+    return done();
+}
+
+size_t running(const Tree& tree) {
+    size_t out = 0;
+    for (const auto& [name, machine] : tree.machines()) out += machine.state == "Running" ? 1 : 0;
+    return out;
+}
+
+int64_t used(const Tree& tree, const std::string& name) {
+    int64_t out = 0;
+    for (const auto& each : tree.leaves) {
+        if (each->name != name) continue;
+        for (const auto& [lineage, machine] : each->provider->table().machines()) out += cpu_of(machine.amounts);
+    }
+    return out;
+}
+
+size_t live_holds(const Tree& tree) {
+    size_t out = 0;
+    for (const auto& each : tree.leaves) {
+        for (const auto& [lineage, hold] : each->provider->table().holds())
+            out += hold.state == model::HoldState::Accepted ? 1 : 0;
+    }
+    return out;
+}
+
+TEST(FleetCases, Case1OneLayer) {
+    Tree tree({"root", 0, {leaf("v", 4)}}, 1);
+    const Judge judge(tree);
+    tree.machine("m", 2);
+    ASSERT_TRUE(until(tree, seconds(5), [&] { return running(tree) == 1; }));
+    ASSERT_TRUE(until(tree, seconds(5), [&] { return tree.reservations() == 0; }));
+    tree.run(seconds(1));
+    EXPECT_EQ(used(tree, "v"), 2);
+    EXPECT_EQ(live_holds(tree), 0u);
+}
+
+TEST(FleetCases, Case2And3ThreeLayers) {
+    Tree tree({"root", 0, {{"z1", 0, {leaf("a", 1), leaf("b", 1)}}, {"z2", 0, {leaf("c", 2)}}}}, 2);
+    const Judge judge(tree);
+    tree.machine("m", 2);
+    ASSERT_TRUE(until(tree, seconds(10), [&] { return running(tree) == 1; }));
+    EXPECT_EQ(tree.machines().at("m").pool, "z2");
+    ASSERT_TRUE(until(tree, seconds(5), [&] { return tree.reservations() == 0; }));
+}
+
+TEST(FleetCases, Case6TheSwapOnAFullHost) {
+    Tree tree({"root", 0, {leaf("v", 2)}}, 6);
+    const Judge judge(tree);
+    tree.machine("m", 2);
+    ASSERT_TRUE(until(tree, seconds(5), [&] { return running(tree) == 1; }));
+    EXPECT_EQ(used(tree, "v"), 2);
+}
+
+TEST(FleetCases, Case7And8AsManyAsFitAndTheNextWhenOneGoes) {
+    Tree tree({"root", 0, {leaf("a", 1), leaf("b", 1)}}, 8);
+    const Judge judge(tree);
+    for (int i = 0; i < 5; ++i) tree.machine(fmt::format("m{}", i), 1);
+    ASSERT_TRUE(until(tree, seconds(10), [&] { return running(tree) == 2; }));
+    tree.run(seconds(5));
+    EXPECT_EQ(running(tree), 2u);
+    for (const auto& [name, machine] : tree.machines()) {
+        if (machine.state != "Running") continue;
+        tree.remove_machine(name);
+        break;
+    }
+    EXPECT_TRUE(until(tree, seconds(5), [&] { return tree.machines().size() == 4 && running(tree) == 2; }));
+}
+
+TEST(FleetCases, Case5TheLosersAreFreeAtSelection) {
+    Tree tree({"root", 0, {leaf("a", 2), leaf("b", 2), leaf("c", 2)}}, 5);
+    const Judge judge(tree);
+    tree.run(seconds(1));
+    tree.machine("m", 2);
+    ASSERT_TRUE(until(tree, seconds(5), [&] { return live_holds(tree) == 3; }));
+    ASSERT_TRUE(until(tree, seconds(2), [&] { return live_holds(tree) <= 1; }));
+}
+
+TEST(FleetCases, Case11AProviderThatIsKilledKnowsItsHolds) {
+    Tree tree({"root", 0, {leaf("a", 2)}}, 11);
+    const Judge judge(tree);
+    tree.machine("m", 2);
+    ASSERT_TRUE(until(tree, seconds(5), [&] { return live_holds(tree) == 1; }));
+    for (size_t i = 0; i < tree.actors.size(); ++i) {
+        if (tree.actors[i].name == "provider a") tree.kill(i);
+    }
+    EXPECT_EQ(live_holds(tree), 1u);
+    EXPECT_TRUE(until(tree, seconds(20), [&] { return running(tree) == 1; }));
+}
+
+TEST(FleetCases, Case13CutForEverAllIsFreeAfterTheLease) {
+    Tree tree({"root", 0, {leaf("a", 2)}}, 13);
+    const Judge judge(tree);
+    tree.machine("m", 2);
+    ASSERT_TRUE(until(tree, seconds(5), [&] { return live_holds(tree) == 1; }));
+    tree.leaves[0]->far.cut = true;
+    tree.clock.jump_wall(-std::chrono::hours(1000));
+    tree.run(seconds(125));
+    EXPECT_EQ(live_holds(tree), 0u);
+    tree.leaves[0]->far.cut = false;
+    EXPECT_TRUE(until(tree, minutes(3), [&] { return running(tree) == 1; }));
+}
+
+TEST(FleetCases, Case17WhatFitsNowhereIsNotAskedForAgain) {
+    Tree tree({"root", 0, {leaf("a", 4), leaf("b", 4)}}, 17);
+    const Judge judge(tree);
+    tree.machine("huge", 64);
+    tree.run(seconds(5));
+    const size_t creates = Wire::creates;
+    tree.run(minutes(5));
+    EXPECT_EQ(Wire::creates, creates);
+    tree.resize(*tree.leaves[0], 64);
+    EXPECT_TRUE(until(tree, seconds(5), [&] { return running(tree) == 1; }));
+}
+
+TEST(FleetCases, Case19FewCreatesForEachMachine) {
+    Spec root{"root", 0, {}};
+    for (int i = 0; i < 50; ++i) root.below.push_back(leaf(fmt::format("p{}", i), 4));
+    Tree tree(root, 19);
+    const Judge judge(tree);
+    tree.run(seconds(1));
+    const size_t before = Wire::creates;
+    for (int i = 0; i < 100; ++i) tree.machine(fmt::format("m{}", i), 1);
+    ASSERT_TRUE(until(tree, seconds(60), [&] { return running(tree) == 100; }));
+    EXPECT_LE(Wire::creates - before, 400u);
+}
+
+Spec random_tree(base::Random& random, int depth, const std::string& name) {
+    Spec out{name, random.between(0, 4), {}};
+    const auto below = depth == 0 ? random.between(1, 3) : depth < 2 ? random.between(0, 2) : 0;
+    for (int64_t i = 0; i < below; ++i)
+        out.below.push_back(random_tree(random, depth + 1, fmt::format("{}{}", name, i)));
+    return out;
+}
+
+void one_history(uint64_t seed) {
+    SCOPED_TRACE(testing::Message() << "BERTH_SEED=" << seed);
+    base::Random random(seed);
+    Tree tree(random_tree(random, 0, "p"), seed);
+    Judge judge(tree);
+    tree.network.weather = {static_cast<int>(random.between(0, 15)), static_cast<int>(random.between(0, 15)),
+                            milliseconds(random.between(1, 3000))};
+    int made = 0;
+    for (int i = 0; i < 40 && !testing::Test::HasFailure(); ++i) {
+        switch (random.below(7)) {
+            case 0:
+            case 1:
+                tree.machine(fmt::format("m{}", made++), random.between(1, 4));
+                break;
+            case 2:
+                if (made > 0) tree.remove_machine(fmt::format("m{}", random.between(0, made - 1)));
+                break;
+            case 3:
+                tree.kill(random.below(tree.actors.size()));
+                break;
+            case 4: {
+                auto& far = tree.leaves[random.below(tree.leaves.size())]->far;
+                far.cut = !far.cut;
+                break;
+            }
+            case 5:
+                tree.clock.jump_wall(seconds(random.between(-100'000, 100'000)));
+                break;
+            default: {
+                auto& any = *tree.leaves[random.below(tree.leaves.size())];
+                if (random.chance(1, 2)) tree.resize(any, any.cpu + random.between(0, 2));
+            }
+        }
+        tree.run(milliseconds(random.between(1, 4000)));
+    }
+    // The weather clears: what fits lands, and nothing is left over.
+    tree.network.weather = {};
+    for (auto& each : tree.leaves) each->far.cut = false;
+    tree.run(minutes(6));
+    int64_t most = 0;
+    for (const auto& each : tree.leaves) most = std::max(most, each->cpu - used(tree, each->name));
+    for (const auto& [name, machine] : tree.machines()) {
+        EXPECT_FALSE(machine.going) << name << " is still going";
+        if (machine.state == "Running") continue;
+        EXPECT_TRUE(machine.pool.empty()) << name << " never came to " << machine.pool;
+    }
+    size_t placed = 0;
+    for (const auto& each : tree.leaves) placed += each->provider->table().machines().size();
+    EXPECT_EQ(placed, running(tree));
+}
+
+TEST(FleetProperty, WhateverHappens) {
+    const char* histories = std::getenv("BERTH_HISTORIES");
+    const char* given = std::getenv("BERTH_SEED");
+    const uint64_t first = given != nullptr ? std::stoull(given) : base::seed_from_system() % 1'000'000;
+    const int count = histories != nullptr ? std::stoi(histories) : 40;
+    for (int i = 0; i < count && !HasFailure(); ++i) one_history(first + static_cast<uint64_t>(i));
+}
+
+}  // namespace
+}  // namespace berth::fleet_test

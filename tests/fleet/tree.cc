@@ -1,0 +1,165 @@
+#include "tree.h"
+
+#include <fmt/format.h>
+
+namespace berth::fleet_test {
+namespace {
+
+constexpr const char* kMachines = "compute.ironcore.dev/machines";
+
+std::unique_ptr<link::ApiClient> client(crash::SmallServer& server, Network& network) {
+    return std::make_unique<Client>(server, network);
+}
+
+}  // namespace
+
+Tree::Tree(const Spec& root, uint64_t seed) : random(seed) {
+    layers_.push_back(std::make_unique<Layer>());
+    add_layer(*layers_.back(), root);
+}
+
+Tree::~Tree() {
+    for (auto& actor : actors) actor.driver.reset();
+    for (auto& far : fars_) far->runtime.reset();
+    for (auto& leaf : leaves) {
+        leaf->far.runtime.reset();
+        leaf->provider.reset();
+    }
+}
+
+void Tree::add(std::string name, std::function<std::shared_ptr<run::Driver>()> make, std::function<void()> killed) {
+    actors.push_back({std::move(name), std::move(make), std::move(killed), nullptr});
+    actors.back().driver = actors.back().make();
+}
+
+void Tree::kill(size_t at) {
+    Actor& actor = actors[at];
+    if (actor.killed) actor.killed();
+    actor.driver.reset();
+    actor.driver = actor.make();
+}
+
+void Tree::add_layer(Layer& layer, const Spec& spec) {
+    add("scheduler of " + spec.name, [this, &layer] {
+        return std::make_shared<run::FleetScheduler>(run::FleetScheduler::Doors{client(layer.server, network), [] {}},
+                                                     fleet::RoundRules{});
+    });
+    for (const auto& pool : spec.below) add_pool(layer, pool);
+}
+
+void Tree::add_pool(Layer& above, const Spec& pool) {
+    Far* far = nullptr;
+    if (pool.below.empty()) {
+        leaves.push_back(std::make_unique<Leaf>());
+        Leaf* leaf = leaves.back().get();
+        leaf->name = pool.name;
+        leaf->cpu = pool.cpu;
+        far = &leaf->far;
+        add(
+            "provider " + pool.name,
+            [this, leaf] {
+                run::ProviderOptions options;
+                options.name = leaf->name;
+                options.capacity = {{"cpu", Quantity::from_value(leaf->cpu)}};
+                options.epoch = "1";
+                leaf->provider = std::make_shared<run::FleetProvider>(
+                    std::move(options), std::make_unique<MemoryJournal>(leaf->rows), [] {});
+                CHECK(leaf->provider->open(run::moment(clock)).ok());
+                leaf->far.runtime = leaf->provider;
+                return leaf->provider;
+            },
+            [leaf] {
+                leaf->far.kill();
+                leaf->provider.reset();
+            });
+    } else {
+        layers_.push_back(std::make_unique<Layer>());
+        Layer* layer = layers_.back().get();
+        fars_.push_back(std::make_unique<Far>());
+        far = fars_.back().get();
+        add(
+            "broker of " + pool.name,
+            [this, layer, far] {
+                auto broker =
+                    std::make_shared<run::FleetBroker>(run::FleetBroker::Doors{client(layer->server, network), [] {}},
+                                                       fleet::BrokerPlace{}, run::FleetBroker::Times{});
+                far->runtime = broker;
+                return broker;
+            },
+            [far] { far->kill(); });
+        add_layer(*layer, pool);
+    }
+    add("poollet " + pool.name, [this, &above, far, name = pool.name] {
+        run::PoolletOptions options;
+        options.pool = name;
+        return std::make_shared<run::Poollet>(
+            run::Poollet::Doors{client(above.server, network), std::make_shared<Wire>(*far, network), [] {}}, options);
+    });
+}
+
+link::Request Tree::compute(const std::string& method, const std::string& plural, const std::string& name, Json body) {
+    const std::string path =
+        "/apis/compute.ironcore.dev/v1alpha1/namespaces/default/" + plural + (name.empty() ? "" : "/" + name);
+    return {method, path, body.is_null() ? "" : base::to_text(body)};
+}
+
+void Tree::machine(const std::string& name, int64_t cpu, const std::string& pool) {
+    JsonObject spec{{"machineClassRef", JsonObject{{"name", "any"}}}};
+    if (!pool.empty()) spec["machinePoolRef"] = JsonObject{{"name", pool}};
+    const JsonObject notes{{model::kResourcesAnnotation, fmt::format(R"({{"cpu":"{}"}})", cpu)}};
+    layers_.front()->server.create(
+        kMachines,
+        JsonObject{{"apiVersion", "compute.ironcore.dev/v1alpha1"},
+                   {"kind", "Machine"},
+                   {"metadata", JsonObject{{"name", name}, {"namespace", "default"}, {"annotations", notes}}},
+                   {"spec", std::move(spec)}});
+}
+
+void Tree::remove_machine(const std::string& name) {
+    layers_.front()->server.perform(compute("DELETE", "machines", name, JsonObject()));
+}
+
+void Tree::resize(Leaf& leaf, int64_t cpu) {
+    leaf.cpu = cpu;
+    if (leaf.provider) leaf.provider->resize({{"cpu", Quantity::from_value(cpu)}});
+}
+
+void Tree::step() {
+    network.deliver();
+    // Several turns at one time: what one of them wrote is there for the others.
+    for (int round = 0; round < 2; ++round) {
+        for (auto& actor : actors) {
+            actor.driver->turn(run::moment(clock));
+            check();
+        }
+    }
+    base::Instant next = clock.now() + std::chrono::seconds(1);
+    for (auto& actor : actors) next = std::min(next, actor.driver->next());
+    if (const auto arrival = network.next()) next = std::min(next, *arrival);
+    clock.advance(std::max<base::Duration>(next - clock.now(), std::chrono::microseconds(500)));
+}
+
+void Tree::run(base::Duration time) {
+    const auto end = clock.now() + time;
+    while (clock.now() < end) step();
+}
+
+std::map<std::string, Tree::Seen> Tree::machines() const {
+    std::map<std::string, Seen> out;
+    for (const auto& record : layers_.front()->server.list(kMachines)) {
+        const Json object = crash::SmallServer::document(*record);
+        out[std::string(base::find_string(object, {"metadata", "name"}))] = {
+            std::string(base::find_string(object, {"spec", "machinePoolRef", "name"})),
+            std::string(base::find_string(object, {"status", "state"})), record->uid,
+            base::find(object, {"metadata", "deletionTimestamp"}) != nullptr};
+    }
+    return out;
+}
+
+size_t Tree::reservations() const {
+    size_t out = 0;
+    for (const auto& layer : layers_) out += layer->server.list("core.ironcore.dev/reservations").size();
+    return out;
+}
+
+}  // namespace berth::fleet_test

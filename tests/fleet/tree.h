@@ -1,0 +1,99 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "network.h"
+#include "run/fleet_broker.h"
+#include "run/fleet_provider.h"
+#include "run/fleet_scheduler.h"
+#include "run/poollet.h"
+
+namespace berth::fleet_test {
+
+// Rows that outlive their provider.
+struct Rows {
+    std::map<std::string, run::LedgerRow> rows;
+};
+class MemoryJournal final : public run::FleetJournal {
+public:
+    explicit MemoryJournal(std::shared_ptr<Rows> rows) : rows_(std::move(rows)) {}
+    Result<std::vector<run::LedgerRow>> read() override {
+        std::vector<run::LedgerRow> out;
+        for (const auto& [lineage, row] : rows_->rows) out.push_back(row);
+        return out;
+    }
+    base::Status write(const std::vector<run::LedgerRow>& rows) override {
+        for (const auto& row : rows) rows_->rows[row.lineage] = row;
+        return {};
+    }
+
+private:
+    const std::shared_ptr<Rows> rows_;
+};
+
+struct Spec {
+    std::string name;
+    int64_t cpu = 0;
+    std::vector<Spec> below;
+};
+
+// A whole tree of pools in virtual time: real drivers, servers reduced to their store, and a network with weather.
+class Tree {
+public:
+    struct Leaf {
+        std::string name;
+        int64_t cpu = 0;
+        std::shared_ptr<Rows> rows = std::make_shared<Rows>();
+        std::shared_ptr<run::FleetProvider> provider;
+        Far far;
+    };
+    struct Actor {
+        std::string name;
+        std::function<std::shared_ptr<run::Driver>()> make;
+        std::function<void()> killed = {};
+        std::shared_ptr<run::Driver> driver;
+    };
+
+    Tree(const Spec& root, uint64_t seed);
+    ~Tree();
+
+    void machine(const std::string& name, int64_t cpu, const std::string& pool = "");
+    void remove_machine(const std::string& name);
+    // One moment: what has arrived, and a turn of each who wants one. Then `check`.
+    void step();
+    void run(base::Duration time);
+    void kill(size_t actor);
+    void resize(Leaf& leaf, int64_t cpu);
+
+    // The machines of the top layer, by name: their pool and state.
+    struct Seen {
+        std::string pool, state, uid;
+        bool going = false;
+    };
+    std::map<std::string, Seen> machines() const;
+    size_t reservations() const;
+
+    base::ManualClock clock;
+    base::Random random;
+    Network network{clock, random};
+    std::vector<std::unique_ptr<Leaf>> leaves;
+    std::vector<Actor> actors;
+    std::function<void()> check = [] {};
+
+private:
+    struct Layer {
+        crash::SmallServer server{false};
+    };
+    void add_layer(Layer& layer, const Spec& spec);
+    void add_pool(Layer& above, const Spec& pool);
+    void add(std::string name, std::function<std::shared_ptr<run::Driver>()> make, std::function<void()> killed = {});
+    link::Request compute(const std::string& method, const std::string& plural, const std::string& name,
+                          Json body = {});
+
+    std::vector<std::unique_ptr<Layer>> layers_;
+    std::vector<std::unique_ptr<Far>> fars_;
+};
+
+}  // namespace berth::fleet_test
