@@ -3,10 +3,11 @@ include(GNUInstallDirs)
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # the program is what is installed, not every test
 install(TARGETS berth RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES deploy/systemd/berth.service deploy/systemd/berth-scheduler.service deploy/systemd/berth-controllers.service
+  deploy/systemd/berth-agent.service deploy/systemd/berth-arbitrator.service
   DESTINATION lib/systemd/system)
 install(FILES README.md LICENSE docs/glossary.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs/concepts docs/operating docs/reference DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY deploy/base deploy/webhook deploy/helm DESTINATION ${CMAKE_INSTALL_DATADIR}/berth)
+install(DIRECTORY deploy/base deploy/agent deploy/arbitrator deploy/examples deploy/webhook deploy/helm deploy/fleet proto DESTINATION ${CMAKE_INSTALL_DATADIR}/berth)
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME berth)
