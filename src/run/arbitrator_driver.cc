@@ -231,11 +231,12 @@ void ArbitratorDriver::cycle() {
     } else {
         evict(scene, reclaiming_.due(scene, answer, now_.wall));
     }
+    // First who asks, then who reads: whoever has seen an Allocation is answered by what it says.
+    if (desk_) desk_->show(scene, settings, answer, now_.now);
     publish(answer);
     if (options_.gates) open_gates(scene, answer);
     tell_trouble(answer);
     metrics_.show(answer);
-    if (desk_) desk_->show(scene, settings, answer, now_.now);
 }
 
 // A leader goes on where the one before it stood.

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Two arbitrators attached to a server: one leads, the other says so; the leader is killed while it takes back, again and again.
 Nobody goes who need not. BERTH_KILLS says how often."""
+import contextlib
 import http.client
 import json
 import os
@@ -45,6 +46,12 @@ class Arbitrator:
         self.process.kill()
         self.process.wait()
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+
 
 def until(what, condition, seconds=60):
     end = time.monotonic() + seconds
@@ -59,8 +66,11 @@ def staying(cluster, ns):
 
 
 def test(berth, build):
-    with Cluster(berth, build, "--nodes", "1", "--node-cpu", "10") as cluster:
-        both = [Arbitrator(berth, cluster), Arbitrator(berth, cluster)]
+    with Cluster(berth, build, "--nodes", "1", "--node-cpu", "10") as cluster, contextlib.ExitStack() as all_of_them:
+        def another():
+            return all_of_them.enter_context(Arbitrator(berth, cluster))
+
+        both = [another(), another()]
         until("one leads", lambda: any(one.leads() for one in both))
         expect("who leads", sorted(one.leads() for one in both), [False, True])
         for ns in ("a", "b"):
@@ -75,13 +85,14 @@ def test(berth, build):
             both.remove(leader)
             leader.kill()
             expect(f"a keeps its guarantee, and what nobody needs, after {i} kills", len(staying(cluster, "a")) >= 7, True)
-            both.append(Arbitrator(berth, cluster))
+            both.append(another())
             until("another one leads", lambda: any(one.leads() for one in both))
         until("b has what it is due", lambda: len(staying(cluster, "b")) == 3)
         expect("a", len(staying(cluster, "a")), 7)
         events = cluster.events("Reclaimed")
         expect("nobody was evicted twice", len({e["involvedObject"]["uid"] for e in events}), len(events))
-        # What a scheduler asks: of a share that is used up nothing is granted.
+        # What a scheduler asks: of a share that is used up nothing is granted. The leader has seen that it is used up.
+        cluster.wait_for_value("allocations/b", "{.status.used.cpu}", "3", 60)
         leader = next(one for one in both if one.leads())
         one_more = cluster.get("pods", "-n", "b")["items"]
         refused = next(p for p in one_more if not p["spec"].get("nodeName"))

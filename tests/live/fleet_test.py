@@ -77,9 +77,9 @@ def test_layers(berth, build):
         expect("what is on z1", machines_in(find(tree, "z1")), ["default/m"])
         expect("how many are on a", len(find(tree, "z1", "a")["machines"]), 1)
         expect("what is on b", find(tree, "z1", "b")["machines"], [])
-        # What fits nowhere is not asked for again.
+        # What fits nowhere is not asked for again; a pool that has not answered in time is.
         fleet.apply(machine("huge", 64))
-        fleet.wait_for_value(RESERVATIONS, "{.status.reason}", "Unsatisfiable", 120)
+        fleet.wait_for_value(RESERVATIONS, "{.status.state} {.status.reason}", "Rejected Unsatisfiable", 120)
         expect("why", "Unsatisfiable" in fleet.explain("huge"), True)
         # Its deletion takes the reservation along.
         fleet.run("delete", MACHINES, "huge")
