@@ -49,7 +49,10 @@ void Poollet::turn(const Moment& now) {
     now_ = now;
     next_ = now_.now + kLongestWait;
     session_.answers([this](const Sent& sent, const Result<link::Reply>& reply) { answered(sent, reply); });
-    session_.poll([this](const std::string& resource, const link::FeedEvent& event) { take(resource, event); });
+    // Until nothing comes: only then a feed rings again.
+    const auto heard = [this](const std::string& resource, const link::FeedEvent& event) { take(resource, event); };
+    while (session_.poll(heard)) {
+    }
     inbox_->run();
     if (stopping_) return watch_.reset();
     if (!session_.synced()) return;
