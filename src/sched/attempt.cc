@@ -33,10 +33,10 @@ Attempt::~Attempt() {
 }
 
 std::vector<EvictPod> Attempt::take_evictions() {
-    HoldAsked* asked = demands<HoldAsked>();
-    if (!asked) return {};
-    std::vector<EvictPod> evictions = std::move(asked->evictions);
-    demand_ = {};
+    std::vector<EvictPod> evictions;
+    if (auto* asked = demands<HoldAsked>()) evictions = std::move(asked->evictions);
+    if (auto* asked = demands<NominationAsked>()) evictions = std::move(asked->evictions);
+    if (demands<HoldAsked>() || demands<NominationAsked>()) demand_ = {};
     return evictions;
 }
 
@@ -69,13 +69,19 @@ bool Attempt::nominate(std::string_view node) {
     if (known) {
         nominate(node, nomination_->victims, nomination_->promised);
     } else {
+        forget_nomination();
         nominate(node, {}, nullptr);
     }
     return known;
 }
 
-bool Attempt::end_nomination() {
+void Attempt::forget_nomination() {
     nomination_.reset();
+    if (demands<NominationAsked>()) demand_ = {};
+}
+
+bool Attempt::end_nomination() {
+    forget_nomination();
     if (!std::exchange(nominated_, false)) return false;
     from_->nominated.remove(pod.meta.uid);
     return true;

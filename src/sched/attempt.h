@@ -67,6 +67,11 @@ struct HoldAsked {
     base::Instant at;
 };
 
+// Its nomination is being written: when it is stored for whom they go, these go.
+struct NominationAsked {
+    std::vector<EvictPod> evictions;
+};
+
 // A pod that waits for its node, and all that was taken for it: a place in the ledger, volumes, claims, questions to
 // extenders, a nomination, those who were told to go. Dropped, it gives all of that back.
 class Attempt {
@@ -120,7 +125,7 @@ public:
         demand_ = std::make_unique<Demand>(std::move(demand));
     }
     void demand_nothing() { demand_ = {}; }
-    // Those who wait for the hold that was asked for.
+    // Those who wait until the hold stands that was asked for, or the nomination.
     std::vector<EvictPod> take_evictions();
 
     // In the ledger, until it is given back or the feed has the pod bound. Its nomination rests meanwhile.
@@ -139,13 +144,20 @@ public:
     bool end_nomination();
 
     void evict(const std::string& victim);
+    // Whether anybody was told to go for it, by this scheduler.
+    bool evicts() const { return evicts_; }
 
 private:
+    // Nobody goes any more for a nomination that has come to an end.
+    void forget_nomination();
+
     Sources* from_;  // nullptr: moved from
     std::variant<std::monostate, std::unique_ptr<Consultation>, std::unique_ptr<VolumesFirst>,
                  std::unique_ptr<Claiming>>
         stage_;
-    std::variant<std::monostate, std::unique_ptr<VictimsAsked>, std::unique_ptr<HoldAsked>> demand_;
+    std::variant<std::monostate, std::unique_ptr<VictimsAsked>, std::unique_ptr<HoldAsked>,
+                 std::unique_ptr<NominationAsked>>
+        demand_;
     struct Nomination {
         std::string node;
         std::vector<std::string> victims;

@@ -118,8 +118,10 @@ bool is_about_status(const Plan& plan) {
 
 void LiveTest::step(size_t most) {
     for (auto& plan : scheduler_.step(now_, wall_, most)) {
-        if (is_about_status(plan)) scheduler_.outcome(plan, Outcome::Done, now_);
+        std::vector<Plan> further;
+        if (is_about_status(plan)) further = scheduler_.outcome(plan, Outcome::Done, now_);
         plans_.push_back(std::move(plan));
+        std::move(further.begin(), further.end(), std::back_inserter(plans_));
     }
 }
 

@@ -104,7 +104,7 @@ Yielding Nominated::before(const Ask& ask, const View& ledger, Row row) const {
         if (is_itself(*pod, ask) || !yields(ask, ledger, row, *pod)) continue;
         out.pods.push_back({pod, waits_.find(pod->meta.uid)->second.promised});
     }
-    if (ledger.at(row).reservations.empty()) return out;
+    if (ledger.at(row).reservations.empty() && ledger.cores().at(row) == nullptr) return out;
     const auto own = ask.pod ? waits_.find(ask.pod->meta.uid) : waits_.end();
     const bool waits_too = own != waits_.end() && own->second.node == found->first;
     for (const ledger::PodIndex index : ledger.at(row).pods) {

@@ -171,6 +171,7 @@ private:
     Decision decide_room(const model::Reservation& room);
     bool waits_for_room(Attempt& attempt, base::Instant now, std::vector<Plan>& plans);
     bool room_on_the_way(ReservationIndex index, int32_t priority) const;
+    std::vector<EvictPod> rest_of_victims(const Attempt& attempt, ReservationIndex index);
     void judge_rooms(base::Instant now, std::vector<Plan>& plans);
     void open_waiting(base::Time wall, std::vector<Plan>& plans);
     bool name_parts(ReservationIndex index, model::ReservationStatus& status);
@@ -209,6 +210,7 @@ private:
     std::vector<Plan> on_written(const WriteReservation& write, Outcome outcome, base::Instant now);
     std::vector<Plan> opened(const OpenReservation& open, Outcome outcome);
     void was_told(std::string_view uid, bool done, base::Instant now);
+    std::vector<Plan> nominated(const RefusePod& refuse, Outcome outcome, base::Instant now);
     void retry(const Attempt& attempt, base::Instant now);
     void forget(Attempt& attempt, base::Instant now);
     void forget_reservation(std::string_view uid, base::Instant now);

@@ -176,7 +176,7 @@ std::vector<Plan> Scheduler::make_room(Attempt& attempt, const Ask& ask, const S
 }
 
 // The pod waits for the node; who was to go there after it waits no longer; those who are in its place go, as soon as
-// the room is held.
+// the room is held, or, where none can be, the nomination is stored: a scheduler after this one must know for whom.
 std::vector<Plan> Scheduler::take_room(Attempt& attempt, const Ask& ask, const std::string& node,
                                        std::vector<EvictPod> evictions, base::Instant now) {
     std::vector<Plan> plans;
@@ -198,7 +198,7 @@ std::vector<Plan> Scheduler::take_room(Attempt& attempt, const Ask& ask, const s
         plans.emplace_back(HoldRoom{pod.meta.uid, pod.meta.ns, pod.meta.name, node, std::move(kept)});
         return plans;
     }
-    for (auto& plan : evict(attempt, std::move(evictions))) plans.push_back(std::move(plan));
+    attempt.demand(NominationAsked{std::move(evictions)});
     return plans;
 }
 
@@ -209,10 +209,11 @@ void Scheduler::lift(const std::vector<EvictPod>& evictions, Row row, Lifted& go
     }
 }
 
-// What the pod draws on the row when these have gone; nullptr: nothing there is for it to draw from.
+// What the pod draws on the row when these have gone; nullptr: nothing there is for it to draw from, and no part of it
+// that no room can hold.
 std::shared_ptr<const ledger::Charges> Scheduler::promise(const Ask& ask, Row row,
                                                           const std::vector<EvictPod>& evictions) {
-    if (!ask.credit(row)) return nullptr;
+    if (!ask.credit(row)) return wants_parts(ask, ledger_, row) ? std::make_shared<const ledger::Charges>() : nullptr;
     Lifted gone(ledger_);
     lift(evictions, row, gone);
     return std::make_shared<const ledger::Charges>(

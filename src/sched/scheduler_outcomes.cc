@@ -104,6 +104,16 @@ void Scheduler::was_told(std::string_view uid, bool done, base::Instant now) {
     if (attempt->telling == 0 && std::exchange(attempt->turned, false)) queue_again(attempt->pod, now);
 }
 
+// It is stored for whom others go, so they may. If nobody knows, the pod looks again.
+std::vector<Plan> Scheduler::nominated(const RefusePod& refuse, Outcome outcome, base::Instant now) {
+    Attempt* attempt = find(refuse.uid);
+    if (!attempt || !refuse.nominated || !attempt->demands<NominationAsked>()) return {};
+    auto evictions = attempt->take_evictions();
+    if (outcome == Outcome::Done) return evict(*attempt, std::move(evictions));
+    retry(*attempt, now);
+    return {};
+}
+
 // A refused bind, too, gives nothing back before the pod is read: it may be refused because the pod is bound.
 std::vector<Plan> Scheduler::outcome(const Plan& plan, Outcome outcome, base::Instant now, std::string_view why) {
     if (const auto* bind = std::get_if<BindPod>(&plan); bind && outcome != Outcome::Done) {
@@ -118,7 +128,10 @@ std::vector<Plan> Scheduler::outcome(const Plan& plan, Outcome outcome, base::In
     if (const auto* drop = std::get_if<DropRoom>(&plan); drop && outcome == Outcome::Unknown) {
         preemption_holds_.look_again(drop->uid, now + std::chrono::seconds(1));
     }
-    if (const auto* refuse = std::get_if<RefusePod>(&plan)) was_told(refuse->uid, outcome == Outcome::Done, now);
+    if (const auto* refuse = std::get_if<RefusePod>(&plan)) {
+        was_told(refuse->uid, outcome == Outcome::Done, now);
+        return nominated(*refuse, outcome, now);
+    }
     if (const auto* clear = std::get_if<ClearNomination>(&plan)) was_told(clear->uid, true, now);
     if (const auto* open = std::get_if<OpenReservation>(&plan)) return opened(*open, outcome);
     if (const auto* claim = std::get_if<ClaimReservation>(&plan)) return claimed(*claim, outcome, now);

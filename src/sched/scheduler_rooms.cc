@@ -1,6 +1,7 @@
 // The half of the scheduler that keeps room for preempting pods: first a reservation for the pod waits on the node,
 // then the victims go, then it is available, and the pod lands in it.
 #include <algorithm>
+#include <array>
 #include <set>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "model/reservation_status.h"
 #include "sched/credit.h"
 #include "sched/scheduler.h"
+#include "sched/victims.h"
 #include "sched/which.h"
 
 namespace berth::sched {
@@ -15,6 +17,9 @@ namespace {
 
 // A room that was made shows in the feed long before; one that never shows was deleted at once by somebody.
 constexpr base::Duration kShowsWithin = std::chrono::seconds(30);
+
+// What a room that waits says by itself: whether it has its amounts and ports.
+constexpr std::array kOfHeldRoom{kFit, PluginId::NodeNUMAResource, PluginId::NodePorts};
 
 }  // namespace
 
@@ -74,8 +79,26 @@ bool Scheduler::waits_for_room(Attempt& attempt, base::Instant now, std::vector<
     if (model::is_final(entry.object->phase)) return false;
     if (!entry.ended && (!entry.holds_room() || entry.row == ledger::kNoRow || entry.assumed)) return true;
     if (!entry.ended && room_on_the_way(index, attempt.pod.spec->priority)) return true;
+    if (auto rest = rest_of_victims(attempt, index); !rest.empty()) {
+        for (auto& plan : evict(attempt, std::move(rest))) plans.push_back(std::move(plan));
+        return true;
+    }
     give_up_room(*entry.object, plans);
     return true;
+}
+
+// A scheduler before this one placed the room and died before everybody was told to go for it. For whom they were to go
+// is stored, who they were is not: those of whom the room still needs somebody's place.
+std::vector<EvictPod> Scheduler::rest_of_victims(const Attempt& attempt, ReservationIndex index) {
+    const auto& entry = ledger_.reservation(index);
+    if (attempt.evicts() || entry.ended || !entry.waiting()) return {};
+    const Profile& profile = profiles_.find(attempt.pod.spec->scheduler_name)->second;
+    const Ask ask = ask_for(attempt.pod, ledger_, &looks_);
+    const auto found = victims_until(ask, ledger_, entry.row, [&] {
+        return ledger_.has_its_room(index) &&
+               filter(ask, ledger_, profile, entry.row, entry.row + 1, kOfHeldRoom).open(entry.row);
+    });
+    return found ? evictions_for(ask, *found) : std::vector<EvictPod>();
 }
 
 // Somebody is still going there, or nobody is in its way any more and its status will say so.

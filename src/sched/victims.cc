@@ -46,6 +46,17 @@ Victims choose(const View& ledger, Row row, const std::vector<PodIndex>& pods, R
     return victims;
 }
 
+// The same where all of them are lifted, and `opens` says whether the ask still has what it needs.
+template <class Opens>
+Victims choose_of(Ledger& ledger, Row row, const std::vector<PodIndex>& pods, Lifted& lifted, Opens opens) {
+    return choose(ledger, row, pods, [&](PodIndex pod) {
+        lifted.settle(pod);
+        if (opens()) return true;
+        lifted.lift(pod);
+        return false;
+    });
+}
+
 }  // namespace
 
 Lifted::~Lifted() {
@@ -115,14 +126,19 @@ RowAnswer victims_by_filters(const Ask& ask, Ledger& ledger, const Profile& prof
     for (const PodIndex pod : pods) lifted.lift(pod);
     const Strikes without = try_row();
     if (!without.open(row)) return {std::nullopt, without.why(row)->reasons};
-    Victims victims = choose(ledger, row, pods, [&](PodIndex pod) {
-        lifted.settle(pod);
-        if (try_row().open(row)) return true;
-        lifted.lift(pod);
-        return false;
-    });
+    Victims victims = choose_of(ledger, row, pods, lifted, [&] { return try_row().open(row); });
     if (victims.pods.empty()) return {};
     return {std::move(victims), {}};
+}
+
+std::optional<Victims> victims_until(const Ask& ask, Ledger& ledger, Row row, const std::function<bool()>& opens) {
+    const std::vector<PodIndex> pods = evictable(ask, ledger, row);
+    Lifted lifted(ledger);
+    for (const PodIndex pod : pods) lifted.lift(pod);
+    if (pods.empty() || !opens()) return std::nullopt;
+    Victims victims = choose_of(ledger, row, pods, lifted, opens);
+    if (victims.pods.empty()) return std::nullopt;
+    return victims;
 }
 
 VictimsBySums::VictimsBySums(const Ask& ask, const View& ledger) : ask_(ask), ledger_(ledger) {

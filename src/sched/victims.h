@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -59,6 +60,10 @@ ByBudget split_by_budget(const View& ledger, const std::vector<PodIndex>& pods);
 // budget is violated, then the others, in the order of importance.
 RowAnswer victims_by_filters(const Ask& ask, Ledger& ledger, const Profile& profile, const Nominated& nominated,
                              Row row);
+
+// The same where `opens` says whether the ask has what it needs of the row; nobody, if evictions do not help or nobody
+// has to go.
+std::optional<Victims> victims_until(const Ask& ask, Ledger& ledger, Row row, const std::function<bool()>& opens);
 
 // The same by sums alone, for rows that only NodeResourcesFit refuses and whose other answers evictions cannot change.
 class VictimsBySums {

@@ -1,0 +1,114 @@
+// What must hold in a town.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "model/allocated.h"
+#include "town.h"
+
+namespace berth::reservations {
+
+// The node equation, from the stored objects alone; waiting ones are left out.
+void Town::check_nodes() const {
+    for (const auto& stored : nodes_) {
+        const std::string& node = stored->meta.name;
+        std::map<std::string, int64_t> charged;
+        int64_t used = 0;
+        const auto live = [&](const std::string& uid) {
+            return std::any_of(reservations_.begin(), reservations_.end(), [&](const auto& entry) {
+                return entry.second->meta.uid == uid && model::holds_room(*entry.second) && entry.second->node == node;
+            });
+        };
+        for (const auto& [name, pod] : pods_) {
+            if (pod.node != node) continue;
+            int64_t rest = pod.spec->requests.get(model::kCpu);
+            const auto links = model::read_links(pod.meta.annotations).value();
+            for (const auto& draw : links.draws) {
+                const int64_t part = draw.amount.get(model::kCpu);
+                (live(draw.uid) ? charged[draw.uid] : used) += part;
+                rest -= part;
+            }
+            (links.allocated && live(links.allocated->uid) ? charged[links.allocated->uid] : used) += rest;
+        }
+        for (const auto& [name, object] : reservations_) {
+            if (object->node != node || object->phase != model::ReservationPhase::Available) continue;
+            used += std::max(object->allocatable.get(model::kCpu), charged[object->meta.uid]);
+        }
+        EXPECT_LE(used, stored->allocatable.get(model::kCpu)) << node;
+        check_cores(node);
+    }
+}
+
+// Whoever asks for cores has as many as it asks for, and nobody else has them: no pod, and no reservation that does not
+// pay for it.
+void Town::check_cores(const std::string& node) const {
+    std::map<int32_t, std::string> holder, reserver;
+    for (const auto& [name, pod] : pods_) {
+        if (pod.node != node) continue;
+        const auto cpus = model::read_which(pod.meta.annotations).cores.cpus;
+        const int64_t wanted = pod.spec->cores.own_cores ? pod.spec->requests.get(model::kCpu) / 1000 : 0;
+        EXPECT_EQ(static_cast<int64_t>(cpus.size()), wanted) << name;
+        for (const auto cpu : cpus) {
+            EXPECT_TRUE(holder.emplace(cpu, name).second) << "CPU " << cpu << ": " << name << " and " << holder[cpu];
+        }
+    }
+    for (const auto& [name, object] : reservations_) {
+        if (object->node != node || object->phase != model::ReservationPhase::Available) continue;
+        for (const auto cpu : object->which.cores.cpus) {
+            EXPECT_TRUE(reserver.emplace(cpu, name).second)
+                << "CPU " << cpu << ": " << name << " and " << reserver[cpu];
+            if (!holder.contains(cpu)) continue;
+            const auto named = model::read_links(pods_.at(holder[cpu]).meta.annotations)->named();
+            EXPECT_TRUE(
+                std::any_of(named.begin(), named.end(), [&](const auto& link) { return link.uid == object->meta.uid; }))
+                << holder[cpu] << " has CPU " << cpu << ", which " << name << " holds";
+        }
+    }
+}
+
+// Nothing more comes. When nothing has happened for longer than the longest backoff, whoever can be placed is, and who
+// had others evicted has their room.
+void Town::settle() {
+    int quiet = 0;
+    for (int round = 0; round < 40 && quiet < 3; ++round) {
+        const uint64_t before = revision_;
+        for (int i = 0; i < 3; ++i) {
+            for (size_t which = 0; which < schedulers_.size(); ++which) {
+                decide(which, 1000);  // everybody has his turn
+                send(1000);
+            }
+            reconcile();
+        }
+        end_pods();
+        quiet = revision_ == before && outbox_.empty() ? quiet + 1 : 0;
+        clock_.advance(std::chrono::seconds(5));
+    }
+    EXPECT_EQ(quiet, 3) << "it does not come to rest";
+    check_nodes();
+    if (!testing::Test::HasFailure()) check_rest();
+}
+
+void Town::check_rest() {
+    bool waits_for_room = false;
+    for (const auto& [name, pod] : pods_) {
+        if (!pod.node.empty()) continue;
+        waits_for_room = waits_for_room || !pod.nominated_node.empty();
+        // Of two schedulers neither knows what the other promised.
+        const bool promised = fortune_.calm && !fortune_.two && gone_for_.contains(pod.meta.uid);
+        EXPECT_FALSE(promised) << "others went for " << name << " in vain";
+    }
+    if (waits_for_room) return;
+    for (const auto& [name, pod] : pods_) {
+        if (!pod.node.empty()) continue;
+        const auto row = sched::decide_pod(pod, server_, sched::default_profile()).verdict.chosen;
+        EXPECT_EQ(row, ledger::kNoRow) << name << " would fit and waits";
+    }
+    for (const auto& [name, object] : reservations_) {
+        if (object->phase != model::ReservationPhase::Pending || has_ended(*object)) continue;
+        const auto row = sched::decide_reservation(*object, server_, sched::default_profile()).verdict.chosen;
+        EXPECT_EQ(row, ledger::kNoRow) << name << " would fit and waits";
+    }
+}
+
+}  // namespace berth::reservations

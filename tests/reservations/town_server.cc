@@ -1,0 +1,234 @@
+// The schedulers of a town and their server: what is stored, who is told of it, and what comes of plans.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/json.h"
+#include "base/json_view.h"
+#include "ledger/intake.h"
+#include "model/allocated.h"
+#include "model/preemption_hold.h"
+#include "model/reservation_status.h"
+#include "town.h"
+
+namespace berth::reservations {
+namespace {
+
+constexpr int64_t kNodeCpu = 8;
+
+// Four cores of two threads; two NUMA nodes.
+std::shared_ptr<const model::NodeTopology> machine(const std::string& node) {
+    auto out = std::make_shared<model::NodeTopology>();
+    out->meta.name = node;
+    for (int id = 0; id < kNodeCpu; ++id) out->cpus.push_back({id, id % 4, id % 4 / 2, 0});
+    return out;
+}
+
+}  // namespace
+
+std::unique_ptr<sched::Scheduler> Town::new_scheduler() {
+    return std::make_unique<sched::Scheduler>(sched::Scheduler::Profiles{{"berth", sched::default_profile()}});
+}
+
+bool Town::somebody_is_nominated() const {
+    return std::any_of(pods_.begin(), pods_.end(), [](const auto& entry) {
+        return entry.second.node.empty() && !entry.second.nominated_node.empty();
+    });
+}
+
+// Another goes on, which knows what is stored and nothing else. What was under way is carried out, or never is.
+void Town::die() {
+    const size_t which = fortune_.two ? random_.below(2) : 0;
+    if (fortune_.deaths == Fortune::Deaths::AtRest) send(1000);
+    std::vector<Sent> lost;
+    std::erase_if(outbox_, [&](Sent& sent) {
+        if (sent.by != which) return false;
+        lost.push_back(std::move(sent));
+        return true;
+    });
+    for (const auto& sent : lost) {
+        if (random_.chance(1, 2)) deliver(sent.plan);
+    }
+    schedulers_[which] = new_scheduler();
+    tell_everything(*schedulers_[which]);
+}
+
+void Town::tell_everything(sched::Scheduler& scheduler) {
+    for (const auto& node : nodes_) scheduler.put(node, clock_.now());
+    for (const auto& machine : machines_) tell(scheduler, machine);
+    for (const auto& [name, object] : reservations_) scheduler.put(object, clock_.now());
+    for (const auto& [name, pod] : pods_) scheduler.put(pod, clock_.now());
+}
+
+void Town::tell(sched::Scheduler& scheduler, const std::shared_ptr<const model::NodeTopology>& machine) {
+    scheduler.put(*ledger::kind_named("NodeResourceTopology"), ledger::Object(machine), clock_.now());
+}
+
+void Town::add_node(const std::string& name) {
+    auto node = std::make_shared<model::Node>();
+    node->meta.name = name;
+    node->meta.labels.set("kubernetes.io/hostname", name);
+    node->allocatable = model::Resources{{model::kCpu, kNodeCpu * 1000}, {model::kPods, 20}};
+    nodes_.push_back(node);
+    server_.put(nodes_.back());
+    if (fortune_.cores) {
+        machines_.push_back(machine(name));
+        server_.put(machines_.back());
+    }
+    for (auto& scheduler : schedulers_) {
+        scheduler->put(nodes_.back(), clock_.now());
+        if (fortune_.cores) tell(*scheduler, machines_.back());
+    }
+}
+
+void Town::store(model::Pod pod) {
+    pod.meta.revision = ++revision_;
+    if (!pod.node.empty()) server_.put(pod);
+    for (auto& scheduler : schedulers_) scheduler->put(pod, clock_.now());
+    pods_.insert_or_assign(pod.meta.name, std::move(pod));
+}
+
+void Town::store(model::Reservation object) {
+    object.meta.revision = ++revision_;
+    auto shared = std::make_shared<const model::Reservation>(std::move(object));
+    reservations_[shared->meta.name] = shared;
+    server_.put(shared);
+    for (auto& scheduler : schedulers_) scheduler->put(shared, clock_.now());
+}
+
+void Town::erase_pod(const std::string& name) {
+    const std::string uid = pods_.at(name).meta.uid;
+    pods_.erase(name);
+    server_.remove_pod(uid);
+    for (auto& scheduler : schedulers_) scheduler->remove_pod(uid, clock_.now());
+}
+
+void Town::erase_reservation(const std::string& name) {
+    const std::string uid = reservations_.at(name)->meta.uid;
+    reservations_.erase(name);
+    server_.remove_reservation(uid);
+    for (auto& scheduler : schedulers_) scheduler->remove_reservation(uid, clock_.now());
+}
+
+std::string Town::new_uid() {
+    return fmt::format("{:08x}-0000-4000-8000-000000000000", ++uids_);
+}
+
+bool Town::has_ended(const model::Reservation& object) const {
+    return model::end_of(object) && *model::end_of(object) <= clock_.wall();
+}
+
+// ---- plans
+
+void Town::decide(size_t scheduler, size_t most) {
+    for (auto& plan : schedulers_[scheduler]->step(clock_.now(), clock_.wall(), most)) {
+        outbox_.push_back({scheduler, std::move(plan)});
+    }
+}
+
+// Those that are under way together are carried out in any order.
+void Town::send(uint64_t most) {
+    for (uint64_t i = 0; i < most && !outbox_.empty(); ++i) {
+        if (unkind()) std::swap(outbox_.front(), outbox_[random_.below(outbox_.size())]);
+        const Sent sent = std::move(outbox_.front());
+        outbox_.pop_front();
+        auto outcome = deliver(sent.plan);
+        if (unkind() && random_.chance(1, 20)) outcome = sched::Outcome::Unknown;
+        for (auto& next : schedulers_[sent.by]->outcome(sent.plan, outcome, clock_.now())) {
+            outbox_.push_back({sent.by, std::move(next)});
+        }
+    }
+}
+
+sched::Outcome Town::deliver(const sched::Plan& plan) {
+    server_.pass_time(clock_.wall(), clock_.now());
+    const bool done = std::visit([this](const auto& p) { return carry_out(p); }, plan);
+    return done ? sched::Outcome::Done : sched::Outcome::Refused;
+}
+
+bool Town::carry_out(const sched::BindPod& bind) {
+    const auto found = pods_.find(bind.name);
+    if (found == pods_.end() || found->second.meta.uid != bind.uid || !found->second.node.empty()) return false;
+    model::Pod next = found->second;
+    next.node = bind.node;
+    for (const auto& [key, value] : bind.annotations) next.meta.annotations.set(key, value);
+    if (!rules_.judge_bind(next, server_)) return false;
+    const auto links = model::read_links(next.meta.annotations).value();
+    store(std::move(next));
+    for (const auto& [name, uid] : links.named()) {
+        model::Reservation object = *reservations_.at(name);
+        EXPECT_FALSE(has_ended(object)) << bind.name << " was bound to " << name << " after its end";
+        if (!object.allocate_once) continue;
+        EXPECT_TRUE(drawn_by_.emplace(uid, bind.name).second)
+            << name << " was drawn from by " << drawn_by_[uid] << " and by " << bind.name;
+        static_cast<model::ReservationStatus&>(object) = model::ended_by_bind(object, clock_.wall());
+        store(std::move(object));
+    }
+    return true;
+}
+
+bool Town::carry_out(const sched::RefusePod& refuse) {
+    const auto found = pods_.find(refuse.name);
+    if (found == pods_.end()) return false;
+    if (!refuse.nominated) return true;
+    model::Pod next = found->second;
+    next.nominated_node = *refuse.nominated;
+    store(std::move(next));
+    return true;
+}
+
+bool Town::carry_out(const sched::ClearNomination& clear) {
+    return carry_out(sched::RefusePod{clear.uid, clear.ns, clear.name, "", "", ""});
+}
+
+bool Town::carry_out(const sched::EvictPod& evicted) {
+    const auto found = pods_.find(evicted.name);
+    if (found == pods_.end() || evicted.step == sched::EvictPod::Step::Mark) return true;
+    evict(evicted.name, true);
+    gone_for_.insert(evicted.by);
+    return true;
+}
+
+bool Town::carry_out(const sched::HoldRoom& hold) {
+    if (reservations_.contains(model::preemption_hold_name(hold.uid))) return true;
+    base::JsonParser parser;
+    const std::string text = base::to_text(model::preemption_hold_for(*hold.pod, hold.node));
+    auto room = model::read_reservation(*parser.parse(text));
+    EXPECT_TRUE(room.ok());
+    room->meta.uid = new_uid();
+    room->meta.created = clock_.wall();
+    store(*std::move(room));
+    return true;
+}
+
+bool Town::carry_out(const sched::DropRoom& drop) {
+    const auto found = reservations_.find(drop.name);
+    if (found == reservations_.end() || found->second->meta.uid != drop.uid) return false;
+    erase_reservation(drop.name);
+    return true;
+}
+
+bool Town::write_status(const auto& plan, bool placed) {
+    const auto found = reservations_.find(plan.name);
+    if (found == reservations_.end() || found->second->meta.uid != plan.uid) return false;
+    if (found->second->meta.revision != plan.revision) return false;
+    model::Reservation next = *found->second;
+    static_cast<model::ReservationStatus&>(next) = plan.status;
+    if (placed && !rules_.judge_place(next, server_)) return false;
+    EXPECT_FALSE(placed && has_ended(next)) << plan.name << " was placed after its end";
+    store(std::move(next));
+    return true;
+}
+
+bool Town::carry_out(const sched::WriteReservation& write) {
+    return write_status(write, write.placed);
+}
+bool Town::carry_out(const sched::ClaimReservation& claim) {
+    return write_status(claim, false);
+}
+bool Town::carry_out(const sched::OpenReservation& open) {
+    return write_status(open, false);
+}
+
+}  // namespace berth::reservations
