@@ -168,7 +168,11 @@ Status BindGuard::judge_owners(const model::Reservation& after) const {
     const auto& entry = ledger_.reservation(index);
     Resources leaving;
     for (const auto owner : entry.owners) {
-        if (!ledger_.is_owner(owner, after)) leaving.add(ledger_.drawn(owner, index));
+        if (ledger_.is_owner(owner, after)) continue;
+        if (entry.which && ledger_.pod(owner).which) {
+            return stays(*entry.object, "pods that have cores of it would no longer be its owners");
+        }
+        leaving.add(ledger_.drawn(owner, index));
     }
     Status fits;
     leaving.for_each([&](model::ResourceId id, int64_t amount) {

@@ -36,13 +36,14 @@ protected:
         if (commit) return {};
         return commit.error();
     }
-    static Json pod(const std::string& name, int cpu, const std::string& node, const JsonObject& notes) {
+    static Json pod(const std::string& name, int cpu, const std::string& node, const JsonObject& notes,
+                    const std::string& app = "web") {
         const JsonObject requests{{"cpu", std::to_string(cpu)}};
         const JsonObject container{{"name", "a"}, {"resources", JsonObject{{"requests", requests}}}};
         return JsonObject{{"metadata", JsonObject{{"name", name},
                                                   {"namespace", "default"},
                                                   {"uid", name},
-                                                  {"labels", JsonObject{{"app", "web"}}},
+                                                  {"labels", JsonObject{{"app", app}}},
                                                   {"annotations", notes}}},
                           {"spec", JsonObject{{"nodeName", node}, {"containers", JsonArray{container}}}}};
     }
@@ -112,6 +113,49 @@ TEST_F(BindGuardCoresTest, AReservationsCoresAreForItsOwners) {
     EXPECT_EQ(refused("stranger", 1, "4"), "node \"n1\" cannot give the cores \"4\": CPU 4 is another's");
     EXPECT_TRUE(bind("web", 2, {{kRecord, record("0,4")}, {kLink, R"({"name":"r","uid":"r"})"}}));
     EXPECT_EQ(refused("late", 1, "4"), "node \"n1\" cannot give the cores \"4\": CPU 4 is another's");
+}
+
+TEST_F(BindGuardCoresTest, APodWithCoresAsksForAsMuch) {
+    ASSERT_EQ(refused("a", 2, "0,4"), "");
+    EXPECT_EQ(refused("a", 3, "0,4"), "node \"n1\" cannot give the cores \"0,4\": 2 CPUs are named for 3000m cpu");
+    EXPECT_TRUE(put(store::Op::Update, {"pods", "default", "a"},
+                    base::to_text(pod("a", 2, "n1", {{kRecord, record("0,4")}}, "other"))))
+        << "nobody pays for it";
+}
+
+// Its cores would be those of the reservation, too.
+TEST_F(BindGuardCoresTest, AnOwnerWithItsReservationsCoresStaysOne) {
+    ASSERT_TRUE(reserve(store::Op::Create, "Pending", ""));
+    ASSERT_TRUE(reserve(store::Op::Update, "Available", "0,4"));
+    const JsonObject notes{{kRecord, record("0,4")}, {kLink, R"({"name":"r","uid":"r"})"}};
+    ASSERT_TRUE(bind("web", 2, notes));
+    EXPECT_FALSE(
+        put(store::Op::Update, {"pods", "default", "web"}, base::to_text(pod("web", 2, "n1", notes, "other"))));
+    auto object = base::parse_json(*store_->head({"scheduling.koordinator.sh/reservations", "", "r"})->bytes).value();
+    object.at("spec").at("owners") = base::parse_json(R"([{"labelSelector":{"matchLabels":{"app":"other"}}}])").value();
+    const auto disowned =
+        put(store::Op::Update, {"scheduling.koordinator.sh/reservations", "", "r"}, base::to_text(object));
+    ASSERT_FALSE(disowned);
+    EXPECT_NE(disowned.error().message.find("pods that have cores of it would no longer be its owners"),
+              std::string::npos);
+    EXPECT_EQ(guard_.ledger().core_fault(0), "");
+}
+
+// 16 cpu on 8 CPUs: a core of one's own is 2 of these. 4 cores and 8 cpu leave 4, which are not there.
+TEST_F(BindGuardCoresTest, CoresCountTwiceWhereCpuIsAmplified) {
+    ASSERT_TRUE(put(store::Op::Update, {"nodes", "", "n1"},
+                    R"({"metadata":{"name":"n1","uid":"n1","annotations":
+                        {"node.koordinator.sh/resource-amplification-ratio":"{\"cpu\":2}"}},
+                        "status":{"allocatable":{"cpu":"16","memory":"8Gi","pods":"10"}}})"));
+    ASSERT_EQ(refused("a", 4, "0-3"), "");
+    ASSERT_TRUE(bind("plain", 8, {}));
+    const auto beyond = bind("beyond", 1, {});
+    ASSERT_FALSE(beyond);
+    EXPECT_EQ(beyond.error().message, "node \"n1\" has no room for it: Insufficient amplified cpu");
+    EXPECT_FALSE(bind("plain", 9, {})) << "nor by growing";
+    ASSERT_TRUE(reserve(store::Op::Create, "Pending", ""));
+    EXPECT_FALSE(reserve(store::Op::Update, "Available", "4-5"));
+    EXPECT_TRUE(bind("nothing", 0, {}));
 }
 
 TEST_F(BindGuardCoresTest, NobodyIsGivenCoresWhereARecordCannotBeRead) {

@@ -62,6 +62,15 @@ Status judge_parts(const model::Which& which, const model::PodSpec& spec, const 
         fmt::format("node \"{}\" cannot give the cores \"{}\": {}", node, model::cpu_list_text(which.cores.cpus), why));
 }
 
+// Cores that others have are gone from what is left for those without.
+Status judge_amplified(const model::Which& which, const model::PodSpec& spec, const std::string& node,
+                       const ledger::Charges& charges, const ledger::View& ledger) {
+    const auto cores = static_cast<int64_t>(which.cores.cpus.size());
+    const std::string why = sched::plugins::judge_amplified(spec, cores, ledger, ledger.row_of(node), charges);
+    if (why.empty()) return {};
+    return base::conflict(fmt::format("node \"{}\" has no room for it: {}", node, why));
+}
+
 sched::Ask plain_ask(const model::Pod& pod) {
     sched::Ask ask;
     ask.spec = pod.spec.get();
@@ -271,11 +280,20 @@ Status BindRules::judge_links(const sched::Ask& ask, const model::Links& links, 
 // Which ones of the node's parts it says it has must be there for it: nobody else's, and no others than there are.
 Status BindRules::judge_which(const model::Pod& pod, const model::Links& links, const ledger::View& ledger) {
     const model::Which which = model::read_which(pod.meta.annotations);
-    if (which.empty()) return {};
-    if (!which.fault.empty()) return base::conflict(which.fault);
     const ledger::Row row = ledger.row_of(pod.node);
+    if (which.empty() && (row == ledger::kNoRow || ledger.cores().at(row) == nullptr)) return {};
+    if (!which.fault.empty()) return base::conflict(which.fault);
     if (row == ledger::kNoRow) return no_node(pod.node);
-    return judge_parts(which, *pod.spec, pod.node, ledger.charges_of(pod.spec->requests, links, row), ledger);
+    const auto charges = ledger.charges_of(pod.spec->requests, links, row);
+    if (!which.empty()) TRY(judge_parts(which, *pod.spec, pod.node, charges, ledger));
+    return judge_amplified(which, *pod.spec, pod.node, charges, ledger);
+}
+
+// What it has does not change, so it must stay as much as it asks for, and what those who pay for it hold.
+// E.g. an owner that is none any more has cores that are the reservation's.
+Status BindRules::judge_which_serves(const model::Pod& before, const model::Pod& after, const ledger::View& ledger) {
+    const auto fits = judge_which(after, counting_links(after, ledger), ledger);
+    return fits || !judge_which(before, counting_links(before, ledger), ledger) ? Status() : fits;
 }
 
 Status BindRules::judge_volumes(const sched::Ask& ask, const model::Links& links, const ledger::View& ledger) const {
@@ -325,6 +343,7 @@ Status BindRules::judge_change(const model::Pod& after, ledger::PodIndex index, 
 Status BindRules::judge_growth(const model::Pod& before, const model::Pod& after, const ledger::View& ledger) const {
     TRY(judge_links_stay(before, after));
     TRY(judge_which_stays(before, after));
+    TRY(judge_which_serves(before, after, ledger));
     const Resources lacks = lacking(after, ledger);
     const Resources lacked = lacking(before, ledger);
     for (const auto id : in_order(lacks)) {
@@ -364,6 +383,7 @@ Status BindRules::judge_place(const model::Reservation& reservation, const ledge
     TRY(judge(ask, reservation.node, ledger, ports_));
     if (!reservation.which.fault.empty()) return base::conflict(reservation.which.fault);
     TRY(judge_parts(reservation.which, held, reservation.node, {}, ledger));
+    if (!waits) TRY(judge_amplified(reservation.which, held, reservation.node, {}, ledger));
     if (!waits) TRY(judge(ask, reservation.node, ledger, reservations_fit_));
     if (reservation.spec->volumes.empty()) return {};
     TRY(judge(ask, reservation.node, ledger, holders_));

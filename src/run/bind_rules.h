@@ -41,6 +41,7 @@ private:
     Resources lacking(const model::Pod& pod, const ledger::View& ledger) const;
     Status judge_links(const sched::Ask& ask, const model::Links& links, const ledger::View& ledger) const;
     static Status judge_which(const model::Pod& pod, const model::Links& links, const ledger::View& ledger);
+    static Status judge_which_serves(const model::Pod& before, const model::Pod& after, const ledger::View& ledger);
     Status judge_volumes(const sched::Ask& ask, const model::Links& links, const ledger::View& ledger) const;
 
     sched::Profile ports_, fit_, holders_, attachments_;

@@ -292,6 +292,18 @@ std::string judge_record(const model::CoreRecord& record, const model::PodSpec& 
     return "";
 }
 
+std::string judge_amplified(const model::PodSpec& spec, int64_t cores, const View& ledger, Row row,
+                            const ledger::Charges& charges) {
+    const NodeCores* node = ledger.cores().at(row);
+    if (node == nullptr || node->rules.amplified_milli == kMilli || spec.requests.get(model::kCpu) <= 0) return "";
+    Terms terms;
+    terms.binds = cores > 0;
+    terms.count = cores;
+    const Taking taking = taking_for(terms, spec, *node, charges, ledger);
+    if (amplified_fits(terms, spec, taking, charges, ledger, row)) return "";
+    return std::string(kWords[static_cast<size_t>(No::Amplified)].reason);
+}
+
 std::shared_ptr<const Filter> numa_filter() {
     return std::make_shared<NumaFilter>();
 }

@@ -39,4 +39,8 @@ CoreAnswer cores_on(const Ask& ask, const View& ledger, Row row, const ledger::C
 std::string judge_record(const model::CoreRecord& record, const model::PodSpec& spec, const View& ledger, Row row,
                          const ledger::Charges& charges);
 
+// The same for the cpu that is left to those without cores of their own, where this ask has so many.
+std::string judge_amplified(const model::PodSpec& spec, int64_t cores, const View& ledger, Row row,
+                            const ledger::Charges& charges);
+
 }  // namespace berth::sched::plugins
