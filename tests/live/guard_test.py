@@ -28,9 +28,11 @@ def cores(text):
 
 def cpu_of(pod):
     """What its containers ask for, or what their statuses say they were given, if that is more."""
-    given = {status["name"]: status for status in pod.get("status", {}).get("containerStatuses", [])}
+    said = pod.get("status", {})
+    given = {status["name"]: status for status in said.get("containerStatuses", []) + said.get("initContainerStatuses", [])}
+    beside = [c for c in pod["spec"].get("initContainers", []) if c.get("restartPolicy") == "Always"]
     total = 0
-    for container in pod["spec"]["containers"]:
+    for container in pod["spec"]["containers"] + beside:
         asked = cores(container.get("resources", {}).get("requests", {}).get("cpu", "0"))
         total += max(asked, cores(given.get(container["name"], {}).get("allocatedResources", {}).get("cpu", "0")))
     return total
@@ -93,8 +95,11 @@ class Stage:
         self.until(RESERVATIONS, name, lambda r: r["status"].get("phase") == phase)
 
     @staticmethod
-    def container(cpu):
-        return {"name": "main", "image": "app", "resources": {"requests": {"cpu": cpu}}}
+    def container(cpu, name="main", **more):
+        return {"name": name, "image": "app", "resources": {"requests": {"cpu": cpu}}, **more}
+
+    def sidecar(self, cpu):
+        return self.container(cpu, "beside", restartPolicy="Always")
 
     def create(self, name, cpu, node=None, labels=None, **spec):
         """The answer's code. Nobody else places it."""
@@ -210,6 +215,43 @@ def _(s):
     code = s.resize("owner-" + s.name, "4")
     s.must("DELETE", f"{PODS}/owner-{s.name}?gracePeriodSeconds=0")
     return code
+
+
+@way("a sidecar grows")
+def _(s):
+    s.place("sidecar", "500m", initContainers=[s.sidecar("500m")])
+    beside = {"name": "beside", "resources": {"requests": {"cpu": "3"}}}
+    return s.ask("PATCH", f"{PODS}/sidecar/resize", {"spec": {"initContainers": [beside]}}, kind=STRATEGIC)[0]
+
+
+@way("a sidecar's status says that more was given")
+def _(s):
+    s.place("told", "500m", initContainers=[s.sidecar("500m")])
+    return s.set_status("told", {"initContainerStatuses": [{"name": "beside", "image": "app", "imageID": "", "ready": True,
+                                                            "restartCount": 0, "allocatedResources": {"cpu": "4"}}]})
+
+
+@way("what runs first needs more")
+def _(s):
+    s.create("first", "500m", initContainers=[s.container("4", "first")])
+    return s.bind("first")
+
+
+@way("the whole pod grows")
+def _(s):
+    s.place("whole", "500m", resources={"requests": {"cpu": "1"}})
+    return s.ask("PATCH", f"{PODS}/whole/resize", {"spec": {"resources": {"requests": {"cpu": "4"}}}}, kind=STRATEGIC)[0]
+
+
+@way("a container grows beyond its whole pod")
+def _(s):
+    s.place("narrow", "500m", resources={"requests": {"cpu": "1"}})
+    return s.resize("narrow", "4")
+
+
+@way("a pod asks for less than its containers")
+def _(s):
+    return s.create("less", "4", s.node, resources={"requests": {"cpu": "1"}})[0]
 
 
 @way("an ended pod runs again")

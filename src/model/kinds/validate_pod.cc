@@ -129,6 +129,45 @@ void resources(const Json& container, const Where& where, Causes& causes) {
     }
 }
 
+using Amounts = std::map<std::string_view, Quantity>;
+
+void add_requests(const Json& container, Amounts& to) {
+    for (const auto& request : members_at(container, ".resources.requests")) {
+        if (const auto amount = Quantity::parse(string_at(request.value(), ""))) to[request.key()] += *amount;
+    }
+}
+
+void grow_to(Amounts& to, const Amounts& other) {
+    for (const auto& [name, amount] : other) to[name] = std::max(to[name], amount);
+}
+
+// What a pod asks for as a whole is no less than what its containers do together: the containers and those that run
+// beside them, or, if that is more, what runs before them with those beside it.
+void whole_pod_resources(const Json& spec, const Where& where, Causes& causes) {
+    const auto& whole = members_at(spec, ".resources.requests");
+    if (whole.empty()) return;
+    Amounts sum, beside, before;
+    for (const auto& container : list_at(spec, ".containers")) add_requests(container, sum);
+    for (const auto& container : list_at(spec, ".initContainers")) {
+        Amounts then = beside;
+        add_requests(container, then);
+        grow_to(before, then);
+        if (string_at(container, ".restartPolicy") != "Always") continue;
+        beside = then;
+        add_requests(container, sum);
+    }
+    grow_to(sum, before);
+    const Where list = where.member("resources").member("requests");
+    for (const auto& request : whole) {
+        const auto asked = Quantity::parse(string_at(request.value(), ""));
+        const auto together = sum.find(std::string_view(request.key()));
+        if (!asked.ok() || together == sum.end() || together->second <= *asked) continue;
+        causes.invalid(list.key(request.key()), request.value(),
+                       fmt::format("must be greater than or equal to aggregate container requests of {}",
+                                   together->second.text()));
+    }
+}
+
 void handler(const Json& probe, const Where& where, Causes& causes) {
     int found = 0;
     for (const auto* key : {"exec", "httpGet", "tcpSocket", "grpc"}) {
@@ -231,6 +270,7 @@ constexpr NamedRule kRules[] = {
     {"toleration", toleration},
     {"spread", spread},
     {"spread-kinds", spread_kinds},
+    {"whole-pod-resources", whole_pod_resources},
     {"node-requirement", node_requirement},
     {"label-requirement", label_requirement},
     {"taints", taints},

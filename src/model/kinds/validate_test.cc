@@ -1,5 +1,6 @@
 #include "model/kinds/validate.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -71,6 +72,26 @@ TEST(Validate, ATopologyKeyHasOneConstraintOfEachKind) {
     ASSERT_EQ(causes.size(), 1U);
     EXPECT_EQ(causes[0].field, "spec.topologySpreadConstraints[0].{topologyKey, whenUnsatisfiable}");
     EXPECT_EQ(causes[0].message, R"(Duplicate value: "{zone, DoNotSchedule}")");
+}
+
+// As kube-apiserver says it, where a pod asks for resources as a whole.
+TEST(Validate, AWholePodAsksForNoLessThanItsContainers) {
+    const auto complaint = [](std::string_view whole) {
+        const Json pod = parsed(fmt::format(R"({{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"a"}},"spec":{{
+            "resources":{{"requests":{}}},"containers":[{{"name":"a","image":"i","resources":{{"requests":{{"cpu":"1"}}}}}}],
+            "initContainers":[
+              {{"name":"b","image":"i","restartPolicy":"Always","resources":{{"requests":{{"cpu":"500m"}}}}}},
+              {{"name":"c","image":"i","resources":{{"requests":{{"cpu":"2"}}}}}}]}}}})",
+                                            whole));
+        std::string out;
+        for (const auto& cause : validate(pod, *kinds().of("v1", "Pod"))) out += cause.field + ": " + cause.message;
+        return out;
+    };
+    EXPECT_EQ(complaint(R"({"cpu":"2500m","memory":"1Gi"})"), "");
+    EXPECT_EQ(complaint(R"({"memory":"1Gi"})"), "");
+    EXPECT_EQ(complaint(R"({"cpu":"2400m"})"),
+              "spec.resources.requests[cpu]: Invalid value: \"2400m\": must be greater than or equal to aggregate "
+              "container requests of 2500m");
 }
 
 TEST(Validate, WhatMayNotChange) {
