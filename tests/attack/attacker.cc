@@ -7,6 +7,8 @@ namespace {
 
 const std::string kPods = "/api/v1/namespaces/default/pods";
 const std::string kNodes = "/api/v1/nodes";
+const std::string kTopologies = "/apis/topology.node.k8s.io/v1alpha1/noderesourcetopologies";
+const std::string kCores = "scheduling.koordinator.sh/resource-status";
 const std::string kReservations = "/apis/scheduling.koordinator.sh/v1alpha1/reservations";
 
 api::PeerCertificate identity(const std::string& who) {
@@ -38,6 +40,15 @@ Attacker::Attacker(uint64_t seed) : guard_(*front_.store), random_(seed) {
     for (const auto* name : {"n0", "n1", "n2"}) {
         write("admin", "POST", kNodes,
               JsonObject{{"metadata", JsonObject{{"name", name}}}, {"status", JsonObject{{"allocatable", sizes}}}});
+        JsonArray cpus;
+        for (int id = 0; id < 4; ++id) {
+            cpus.push_back(JsonObject{{"id", id}, {"core", id / 2}, {"node", 0}, {"socket", 0}});
+        }
+        const JsonObject notes{{"node.koordinator.sh/cpu-topology", base::to_text(JsonObject{{"detail", cpus}})}};
+        write("admin", "POST", kTopologies,
+              JsonObject{{"metadata", JsonObject{{"name", name}, {"annotations", notes}}},
+                         {"topologyPolicies", JsonArray{"None"}},
+                         {"zones", JsonArray()}});
     }
 }
 
@@ -62,6 +73,28 @@ Json Attacker::container() {
         out["ports"] = JsonArray{JsonObject{{"containerPort", 80}, {"hostPort", 8000 + random_.below(2)}}};
     }
     return out;
+}
+
+void Attacker::add_beside(JsonObject& spec) {
+    if (random_.chance(1, 8)) spec["overhead"] = JsonObject{{"cpu", "1"}};
+    if (random_.chance(1, 4)) {
+        JsonArray before;
+        const auto add = [&](const char* name, bool stays) {
+            JsonObject made{{"name", name}, {"image", "i"}, {"resources", JsonObject{{"requests", requests()}}}};
+            if (stays) made["restartPolicy"] = "Always";
+            before.push_back(std::move(made));
+        };
+        if (random_.chance(1, 2)) add("first", false);
+        if (random_.chance(2, 3)) add("sidecar", true);
+        if (random_.chance(1, 2)) add("last", false);
+        if (!before.empty()) spec["initContainers"] = std::move(before);
+    } else if (random_.chance(1, 6)) {
+        spec["resources"] = JsonObject{{"requests", JsonObject{{"cpu", "4"}}}};
+    }
+}
+
+void Attacker::add_cores(JsonObject& notes) {
+    notes[kCores] = base::to_text(JsonObject{{"cpuset", any({"0", "1", "2", "0-1", "1-2", "2-3", "0-3", "3-4", "x"})}});
 }
 
 Json Attacker::link_annotations() {
@@ -138,14 +171,20 @@ Move Attacker::write_node() {
 
 Move Attacker::create_pod(const Picture& now) {
     JsonObject spec{{"containers", JsonArray{container()}}};
-    if (random_.chance(1, 8)) spec["overhead"] = JsonObject{{"cpu", "1"}};
+    add_beside(spec);
     const bool on_node = random_.chance(1, 3);
     const std::string where = random_.chance(1, 10) ? "nowhere" : node();
     if (on_node) spec["nodeName"] = where;
     const std::string who = random_.chance(1, 6) ? "importer" : any({"admin", "controller"});
-    JsonObject meta{{"name", fmt::format("p{}", ++made_)}, {"labels", JsonObject{{"app", app()}}}};
+    JsonObject labels{{"app", app()}};
+    if (random_.chance(1, 3)) labels["koordinator.sh/qosClass"] = "LSR";
+    JsonObject meta{{"name", fmt::format("p{}", ++made_)}, {"labels", labels}};
     const bool linked = who == "importer" && random_.chance(1, 2);
-    if (linked) meta["annotations"] = link_annotations();
+    if (linked) {
+        Json notes = link_annotations();
+        if (random_.chance(1, 3)) add_cores(notes.as_object());
+        meta["annotations"] = notes;
+    }
     JsonObject pod{{"metadata", meta}, {"spec", spec}};
     if (who == "importer") pod["status"] = JsonObject{{"phase", any({"Running", "Pending", "Succeeded"})}};
     const bool has_port = spec["containers"].as_array()[0].as_object().contains("ports");
@@ -173,7 +212,9 @@ std::optional<Move> Attacker::bind_owner() {
                 std::string::npos)
                 continue;
             const std::string link = base::to_text(JsonObject{{"name", held->key.name}, {"uid", held->uid}});
-            const JsonObject notes{{"scheduling.koordinator.sh/reservation-allocated", link}};
+            JsonObject notes{{"scheduling.koordinator.sh/reservation-allocated", link}};
+            const auto cores = base::find_string(reservation, {"status", "resourceStatus", "cpuset"});
+            if (!cores.empty()) notes[kCores] = base::to_text(JsonObject{{"cpuset", cores}});
             return write("scheduler", "POST", kPods + "/" + record->key.name + "/binding",
                          JsonObject{{"metadata", JsonObject{{"name", record->key.name}, {"annotations", notes}}},
                                     {"target", JsonObject{{"kind", "Node"}, {"name", node_name}}}});
@@ -189,8 +230,12 @@ Move Attacker::bind_pod(const Picture& now) {
     const std::string name = some("pods", "p");
     const std::string where = node();
     JsonObject meta{{"name", name}};
-    const bool linked = random_.chance(1, 4);
-    if (linked) meta["annotations"] = link_annotations();
+    const bool linked = random_.chance(1, 2);
+    if (linked) {
+        Json notes = random_.chance(1, 2) ? link_annotations() : JsonObject();
+        if (notes.as_object().empty() || random_.chance(1, 2)) add_cores(notes.as_object());
+        meta["annotations"] = notes;
+    }
     const auto head = front_.store->head({"pods", "default", name});
     const auto pod = head ? base::parse_json(*head->bytes) : base::parse_json("{}");
     // One that cannot be read, that is linked already or wants a port is not so plain.
@@ -208,7 +253,21 @@ Move Attacker::bind_pod(const Picture& now) {
 
 Move Attacker::change_pod() {
     const std::string path = kPods + "/" + some("pods", "p");
-    switch (random_.below(6)) {
+    switch (random_.below(9)) {
+        case 6: {
+            const JsonObject sidecar{{"name", "sidecar"}, {"resources", JsonObject{{"requests", requests()}}}};
+            return patch(any({"admin", "controller"}), path + "/resize",
+                         JsonObject{{"spec", JsonObject{{"initContainers", JsonArray{sidecar}}}}});
+        }
+        case 7:
+            return patch(any({"admin", "controller"}), path + any({"/resize", ""}),
+                         JsonObject{{"spec", JsonObject{{"resources", JsonObject{{"requests", requests()}}}}}});
+        case 8: {
+            JsonObject made{{"name", "debug"}, {"image", "i"}};
+            if (random_.chance(1, 2)) made["resources"] = JsonObject{{"requests", requests()}};
+            return patch(any({"admin", "controller"}), path + "/ephemeralcontainers",
+                         JsonObject{{"spec", JsonObject{{"ephemeralContainers", JsonArray{made}}}}});
+        }
         case 0:
             return patch(any({"admin", "controller"}), path + "/resize",
                          JsonObject{{"spec", JsonObject{{"containers", JsonArray{container()}}}}});
@@ -238,7 +297,12 @@ Move Attacker::change_pod_status() {
         JsonObject state{{"name", "c"}, {"image", "i"}, {"imageID", ""}, {"ready", true}, {"restartCount", 0}};
         if (random_.chance(1, 2)) state["allocatedResources"] = JsonObject{{"cpu", any({"1", "2", "4", "-1"})}};
         if (random_.chance(1, 3)) state["resources"] = JsonObject{{"requests", requests()}};
-        status["containerStatuses"] = JsonArray{state};
+        if (random_.chance(1, 4)) {
+            state["name"] = "sidecar";
+            status["initContainerStatuses"] = JsonArray{state};
+        } else {
+            status["containerStatuses"] = JsonArray{state};
+        }
     }
     if (random_.chance(1, 4)) {
         status["conditions"] = JsonArray{
@@ -265,7 +329,7 @@ Move Attacker::write_reservation() {
     return write(who, "POST", kReservations, body);
 }
 
-Move Attacker::place_reservation() {
+Json Attacker::reservation_status() {
     JsonObject status{
         {"phase", any({"Available", "Available", "Available", "Waiting", "Pending", "Succeeded", "Failed"})}};
     if (random_.chance(3, 4)) status["nodeName"] = random_.chance(1, 10) ? "nowhere" : node();
@@ -273,6 +337,14 @@ Move Attacker::place_reservation() {
     if (random_.chance(1, 6)) {
         status["currentOwners"] = JsonArray{JsonObject{{"namespace", "default"}, {"name", "x"}, {"uid", "forged"}}};
     }
+    if (random_.chance(1, 4)) {
+        status["resourceStatus"] = JsonObject{{"cpuset", any({"0", "1", "0-1", "1-2", "2-3", "0-3", "3-4"})}};
+    }
+    return status;
+}
+
+Move Attacker::place_reservation() {
+    const Json status = reservation_status();
     return patch(writer(), kReservations + "/" + some("scheduling.koordinator.sh/reservations", "r") + "/status",
                  JsonObject{{"status", status}});
 }

@@ -55,7 +55,11 @@ private:
     std::string some(const std::string& kind, const std::string& otherwise);
     Json requests();
     Json container();
+    // Containers that run before, some of them to the end, and what the pod asks for as a whole.
+    void add_beside(JsonObject& spec);
     Json link_annotations();
+    void add_cores(JsonObject& notes);
+    Json reservation_status();
 
     api::TestFront front_;
     run::BindGuard guard_;

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 
 namespace berth::attack {
 namespace {
 
 const std::string kLink = "scheduling.koordinator.sh/reservation-allocated";
+const std::string kCores = "scheduling.koordinator.sh/resource-status";
 const std::string kDraws = "berth.dev/reservation-draws";
 
 // "500m", "3", "2Gi", "-1".
@@ -47,26 +49,46 @@ void grow(Amounts& to, const Amounts& other) {
     for (const auto& [name, value] : other) to[name] = to.contains(name) ? std::max(to[name], value) : value;
 }
 
-// Per container the larger of what is asked and what its status says, or the latter alone when the node cannot give
-// more; with the overhead, and a slot.
-Amounts demand(const Json& pod) {
+// The larger of what the container asks for and what its status says, or the latter alone when the node cannot give
+// more.
+Amounts demand_of(const Json& container, const Json& pod, std::string_view statuses) {
     bool infeasible = false;
     for (const auto& condition : items(at(pod, {"status", "conditions"}))) {
         infeasible |= text(condition, {"type"}) == "PodResizePending" && text(condition, {"reason"}) == "Infeasible";
     }
-    Amounts out;
-    for (const auto& container : items(at(pod, {"spec", "containers"}))) {
-        Amounts asked = amounts(at(container, {"resources", "requests"}));
-        Amounts given;
-        for (const auto& status : items(at(pod, {"status", "containerStatuses"}))) {
-            if (text(status, {"name"}) != text(container, {"name"})) continue;
-            grow(given, amounts(at(status, {"allocatedResources"})));
-            grow(given, amounts(at(status, {"resources", "requests"})));
-        }
-        if (!given.empty() && infeasible) asked = given;
-        grow(asked, given);
-        add(out, asked);
+    Amounts asked = amounts(at(container, {"resources", "requests"}));
+    Amounts given;
+    for (const auto& status : items(at(pod, {"status", statuses}))) {
+        if (text(status, {"name"}) != text(container, {"name"})) continue;
+        grow(given, amounts(at(status, {"allocatedResources"})));
+        grow(given, amounts(at(status, {"resources", "requests"})));
     }
+    if (!given.empty() && infeasible) asked = given;
+    grow(asked, given);
+    return asked;
+}
+
+// The containers and the sidecars, or, where that is more, what runs before them and the sidecars so far; what the pod
+// asks for as a whole, if it says so; with the overhead, and a slot.
+Amounts demand(const Json& pod) {
+    Amounts out, sidecars, peak;
+    for (const auto& container : items(at(pod, {"spec", "containers"}))) {
+        add(out, demand_of(container, pod, "containerStatuses"));
+    }
+    for (const auto& container : items(at(pod, {"spec", "initContainers"}))) {
+        const bool stays = text(container, {"restartPolicy"}) == "Always";
+        Amounts then = sidecars;
+        if (stays) {
+            add(sidecars, demand_of(container, pod, "initContainerStatuses"));
+            then = sidecars;
+        } else {
+            add(then, amounts(at(container, {"resources", "requests"})));
+        }
+        grow(peak, then);
+    }
+    add(out, sidecars);
+    grow(out, peak);
+    for (const auto& [name, whole] : amounts(at(pod, {"spec", "resources", "requests"}))) out[name] = whole;
     add(out, amounts(at(pod, {"spec", "overhead"})));
     out["pods"] = 1;
     return out;
@@ -105,6 +127,57 @@ std::map<std::string, Amounts> taken(const Json& pod) {
     }
     if (link && link->is_object()) out[text(*link, {"uid"})] = rest;
     return out;
+}
+
+// "0-2,5"; nothing where it cannot be read.
+std::vector<int> cpus_of(const std::string& list) {
+    std::vector<int> out;
+    if (list.find_first_not_of("0123456789,-") != std::string::npos) return out;
+    std::istringstream in(list);
+    for (std::string part; std::getline(in, part, ',');) {
+        const auto dash = part.find('-');
+        const int last = std::stoi(dash == std::string::npos ? part : part.substr(dash + 1));
+        for (int cpu = std::stoi(part); cpu <= last; ++cpu) out.push_back(cpu);
+    }
+    return out;
+}
+
+// The attacker's machines have CPUs 0 to 3.
+void look_at_cores(const std::vector<Json>& pods, const std::vector<Json>& reservations, Picture& out) {
+    std::map<std::pair<std::string, int>, std::string> holder, reserver;  // uid
+    const auto take = [&](auto& of, const std::string& node, int cpu, const std::string& uid) {
+        const auto [found, first] = of.emplace(std::pair(node, cpu), uid);
+        const std::string what = uid + " has CPU " + std::to_string(cpu);
+        if (!first) out.nodes[node].core_faults.insert(what + ", which " + found->second + " has, too");
+        if (cpu > 3) out.nodes[node].core_faults.insert(what + ", which is not there");
+    };
+    std::map<std::string, std::string> links;  // what each pod draws from
+    for (const auto& pod : pods) {
+        if (text(pod, {"spec", "nodeName"}).empty() || ended(pod)) continue;
+        const auto uid = text(pod, {"metadata", "uid"});
+        const auto record = base::parse_json(text(pod, {"metadata", "annotations", kCores}));
+        for (const auto& [drawn, part] : taken(pod)) links[uid] += drawn + " ";
+        if (!record || !record->is_object()) continue;
+        for (const int cpu : cpus_of(text(*record, {"cpuset"})))
+            take(holder, text(pod, {"spec", "nodeName"}), cpu, uid);
+    }
+    for (const auto& reservation : reservations) {
+        const auto uid = text(reservation, {"metadata", "uid"});
+        const auto node = text(reservation, {"status", "nodeName"});
+        if (!out.reservations[uid].live()) continue;
+        for (const int cpu : cpus_of(text(reservation, {"status", "resourceStatus", "cpuset"}))) {
+            take(reserver, node, cpu, uid);
+            const auto held = holder.find({node, cpu});
+            if (held == holder.end()) continue;
+            bool pays = links[held->second].find(uid) != std::string::npos;
+            for (const auto& pod : pods) {
+                if (text(pod, {"metadata", "uid"}) == held->second) pays = pays && owns(pod, reservation);
+            }
+            if (pays) continue;
+            out.nodes[node].core_faults.insert(held->second + " has CPU " + std::to_string(cpu) + ", which " + uid +
+                                               " reserves");
+        }
+    }
 }
 
 std::vector<Json> documents(const store::Store& store, const std::string& kind) {
@@ -156,7 +229,8 @@ Picture look(const store::Store& store, const Picture& before) {
             }
         }
     }
-    for (const auto& reservation : documents(store, "scheduling.koordinator.sh/reservations")) {
+    const auto reservations = documents(store, "scheduling.koordinator.sh/reservations");
+    for (const auto& reservation : reservations) {
         const auto uid = text(reservation, {"metadata", "uid"});
         ReservationFacts& facts = out.reservations[uid];
         facts.node = text(reservation, {"status", "nodeName"});
@@ -193,6 +267,7 @@ Picture look(const store::Store& store, const Picture& before) {
         add(facts.phase == "Waiting" ? out.nodes[facts.node].waiting : out.nodes[facts.node].used, held);
     }
     for (const auto& [uid, rest] : left) add(out.nodes[out.pods[uid].node].used, rest);
+    look_at_cores(pods, reservations, out);
     return out;
 }
 
@@ -203,6 +278,9 @@ std::string complaint(const Picture& before, const Picture& after, const std::st
         const std::set<int64_t> distinct(now.ports.begin(), now.ports.end());
         if (distinct.size() < now.ports.size() && now.ports.size() > was.ports.size()) {
             return "two pods on " + name + " have one port";
+        }
+        for (const auto& fault : now.core_faults) {
+            if (!was.core_faults.contains(fault)) return name + ": " + fault;
         }
         for (const auto& [resource, holds] : now.used) {
             const auto size = [&](const Holding& holding) {

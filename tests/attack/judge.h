@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ struct Holding {
     Amounts allocatable;  // of the node when it was last seen
     bool exists = false;
     std::vector<int64_t> ports;  // of its pods
+    // "pod p has CPU 1, which pod q has, too": what two hold, or nobody can.
+    std::set<std::string> core_faults;
     int64_t over(const std::string& resource) const;
 };
 

@@ -102,19 +102,11 @@ Live::Live(run::ControllersDriver::Reconcilers more)
     door_ = app::local_link(*server_, {"berth:up", {std::string(api::kMasters), std::string(api::kImporters)}});
     ask({"POST", "/apis/scheduling.k8s.io/v1/priorityclasses",
          base::to_text(JsonObject{{"metadata", JsonObject{{"name", "high"}}}, {"value", 100}})});
-    const base::Clock& clock = server_->context().clock;
-    auto& metrics = server_->front().metrics();
-    now_ = run::moment(clock);
-    const link::Wake wake = this->wake();
-    sched::SchedulerOptions at_once;
-    at_once.first_backoff = std::chrono::nanoseconds(1);
-    at_once.longest_backoff = std::chrono::nanoseconds(1);
-    drivers_.push_back(std::make_unique<run::SchedulerDriver>(
-        run::SchedulerDriver::Doors{app::local_link(*server_, api::scheduler_identity()), wake, metrics, clock},
-        run::usual_profiles(), at_once));
+    now_ = run::moment(server_->context().clock);
+    add_scheduler();
     const auto doors = [&](const char* identity) {
-        return run::ControllersDriver::Doors{app::local_link(*server_, api::controller_identity(identity)), wake,
-                                             metrics, identity};
+        return run::ControllersDriver::Doors{app::local_link(*server_, api::controller_identity(identity)),
+                                             this->wake(), server_->front().metrics(), identity};
     };
     drivers_.push_back(std::make_unique<run::ControllersDriver>(
         doors("reservation"), control::reservation_reconcilers(std::chrono::hours(24))));
@@ -185,6 +177,30 @@ void Live::advance(base::Duration by) {
         now_ = {now_.now + step, now_.wall + step};
     }
     ADD_FAILURE() << "it has too much to do";
+}
+
+std::unique_ptr<run::Driver> Live::scheduler() {
+    sched::SchedulerOptions at_once;
+    at_once.first_backoff = std::chrono::nanoseconds(1);
+    at_once.longest_backoff = std::chrono::nanoseconds(1);
+    return std::make_unique<run::SchedulerDriver>(
+        run::SchedulerDriver::Doors{app::local_link(*server_, api::scheduler_identity()), wake(),
+                                    server_->front().metrics(), server_->context().clock},
+        run::usual_profiles(), at_once);
+}
+
+void Live::add_scheduler() {
+    schedulers_.push_back(add(scheduler()));
+}
+
+void Live::kill_scheduler() {
+    kill(schedulers_.front());
+    schedulers_.erase(schedulers_.begin());
+}
+
+void Live::turn_any(base::Random& random) {
+    now_ = {now_.now + base::Duration(1), now_.wall + base::Duration(1)};
+    drivers_[random.below(drivers_.size())]->turn(now_);
 }
 
 run::Driver* Live::add(std::unique_ptr<run::Driver> driver) {

@@ -7,6 +7,7 @@
 
 #include "app/server.h"
 #include "base/json.h"
+#include "base/random.h"
 #include "link/api_client.h"
 #include "link/session.h"
 #include "link/wake_event.h"
@@ -46,6 +47,11 @@ public:
     void settle();
     // Turns over that much time, whatever there is to do in it.
     void advance(base::Duration by);
+    // Somebody's turn; what is under way is left to itself.
+    void turn_any(base::Random& random);
+    // Two of them, when one is there already; and the oldest one less, on the spot.
+    void add_scheduler();
+    void kill_scheduler();
     // One driver more, and one less: it ends on the spot, whatever it had under way.
     run::Driver* add(std::unique_ptr<run::Driver> driver);
     void kill(run::Driver* driver);
@@ -61,6 +67,7 @@ public:
     void clear();
 
 private:
+    std::unique_ptr<run::Driver> scheduler();
     bool turn();
     bool anybody_is_going() const;
     void remove(const std::string& collection, const std::string& name);
@@ -71,6 +78,7 @@ private:
     link::WakeEvent wake_;
     std::atomic<bool> woken_ = false;
     std::vector<std::unique_ptr<run::Driver>> drivers_;
+    std::vector<run::Driver*> schedulers_;  // of these, in the order of their beginnings
     run::Moment now_;
 };
 
