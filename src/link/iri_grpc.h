@@ -24,7 +24,7 @@ struct IriAddress {
 // "unix:///path" or HOST:PORT.
 Result<IriAddress> read_iri_address(const std::string& text);
 
-// The runtime must outlive it. What comes in is bounded: 4 MiB a message, 64 connections' calls at once.
+// The runtime must outlive it. What comes in is bounded: 4 MiB a message, and by iri_gate.h.
 class IriServer {
 public:
     virtual ~IriServer() = default;

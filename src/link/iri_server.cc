@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/resource_quota.h>
+#include <grpcpp/server_posix.h>
 
 #include <deque>
 #include <mutex>
 
 #include "link/iri_convert.h"
+#include "link/iri_gate.h"
 #include "link/iri_tls.h"
 #include "machine/v1alpha1/machine.grpc.pb.h"
 
@@ -284,44 +286,41 @@ public:
     explicit Serving(MachineRuntime& runtime) : service_(runtime) {}
     ~Serving() override {
         // Whoever is still answered is cut off; he asks again elsewhere.
+        gate_.reset();
         if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
     }
-    int port() const override { return port_; }
+    int port() const override { return gate_->port(); }
 
     Status start(const std::string& address, const IriTls& tls) {
         const auto where = TRY(read_iri_address(address));
         const auto keys = TRY(read_iri_keys(address, where, tls));
-        auto credentials = grpc::InsecureServerCredentials();
-        if (keys.given()) {
-            grpc::SslServerCredentialsOptions options(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-            options.pem_root_certs = keys.ca;
-            options.pem_key_cert_pairs.push_back({keys.key, keys.certificate});
-            credentials = grpc::SslServerCredentials(options);
-        }
         grpc::ServerBuilder builder;
-        builder.AddListeningPort(where.target, credentials, &port_);
         builder.RegisterService(&service_);
         builder.SetMaxReceiveMessageSize(kMostMessageBytes);
+        // A message of a few KiB may be one of gigabytes when it is unpacked.
+        builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
+        builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
         grpc::ResourceQuota quota("iri");
         quota.SetMaxThreads(16);
         quota.Resize(size_t{256} << 20);
         builder.SetResourceQuota(quota);
-        builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 256);
+        builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 100);
+        builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
         builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepAliveMillis);
         builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepAliveMillis / 2);
         builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kKeepAliveMillis / 2);
         builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-        builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
         server_ = builder.BuildAndStart();
-        if (server_ == nullptr || (!where.unix_socket && port_ == 0))
-            return base::bad_request(fmt::format("--listen {}: it cannot be listened at", address));
+        if (server_ == nullptr) return base::internal("the gRPC server does not start");
+        gate_ = TRY(IriGate::start(where, keys,
+                                   [server = server_.get()](int fd) { grpc::AddInsecureChannelFromFd(server, fd); }));
         return {};
     }
 
 private:
     Service service_;
     std::unique_ptr<grpc::Server> server_;
-    int port_ = 0;
+    std::unique_ptr<IriGate> gate_;
 };
 
 }  // namespace
