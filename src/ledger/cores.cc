@@ -104,9 +104,10 @@ void NodeCores::count(const Member& member) {
 void NodeCores::count_numa() {
     for (size_t i = 0; i < numa.size(); ++i) {
         const auto& place = layout->numas[i];
-        for (const auto& zone : object->zones) {
-            if (zone.node == place.id) numa[i].total = zone.amount;
-        }
+        const auto after = std::upper_bound(object->zones.begin(), object->zones.end(), place.id,
+                                            [](int32_t id, const auto& zone) { return id < zone.node; });
+        const bool told = after != object->zones.begin() && std::prev(after)->node == place.id;
+        if (told) numa[i].total = std::prev(after)->amount;
         const int64_t given = place.cpus.without(kept).count() * kMilli;
         numa[i].total.set(model::kCpu, std::min(given, numa[i].total.get(model::kCpu, given)));
         for (const Member& member : members) {

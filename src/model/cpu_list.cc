@@ -24,30 +24,37 @@ std::string_view trimmed(std::string_view text) {
     return text;
 }
 
+using Range = std::pair<int32_t, int32_t>;
+
 // "5" or "2-4". False: not all of it is a CPU id.
-bool read_part(std::string_view part, CpuIds& out) {
+bool read_part(std::string_view part, std::vector<Range>& out) {
     const size_t dash = part.find('-');
     const auto first = cpu_id(part.substr(0, dash));
     const auto last = dash == std::string_view::npos ? first : cpu_id(part.substr(dash + 1));
     if (!first || !last || *last < *first) return false;
-    for (int32_t id = *first; id <= std::min(*last, kMaxCpuId); ++id) out.push_back(id);
+    out.emplace_back(*first, std::min(*last, kMaxCpuId));
     return *last <= kMaxCpuId;
 }
 
 }  // namespace
 
+// Ranges are joined before there is an id for each: a text that names every CPU ten thousand times costs its length.
 CpuIds read_cpu_list(std::string_view text, std::string& fault) {
-    CpuIds out;
+    std::vector<Range> ranges;
     while (!text.empty()) {
         const size_t comma = text.find(',');
         const std::string_view part = trimmed(text.substr(0, comma));
-        if (!read_part(part, out) && fault.empty()) {
+        if (!read_part(part, ranges) && fault.empty()) {
             fault = fmt::format("\"{}\" is neither a CPU id nor a range of them", part);
         }
         text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
     }
-    std::sort(out.begin(), out.end());
-    out.erase(std::unique(out.begin(), out.end()), out.end());
+    std::sort(ranges.begin(), ranges.end());
+    CpuIds out;
+    int32_t next = 0;
+    for (const auto& [first, last] : ranges) {
+        for (next = std::max(next, first); next <= last; ++next) out.push_back(next);
+    }
     return out;
 }
 

@@ -12,6 +12,9 @@
 namespace berth::model {
 namespace {
 
+// Far more than a machine has whose pods are placed by them; what is weighed for a pod grows with them.
+constexpr size_t kMostNumaNodes = 128;
+
 Result<int32_t> number(const Json& entry, std::string_view name) {
     const Json* value = base::find(entry, {name});
     if (value == nullptr || !value->is_int64() || value->get_int64() < 0 || value->get_int64() > kMaxCpuId) {
@@ -45,19 +48,24 @@ public:
     // Places of a level that are wholly free, as long as a whole one is missing.
     void whole(Place (*place)(const Cpu&)) {
         const auto sizes = counted(machine_, place);
+        std::map<Place, CpuTopology> inside;
+        for (const Cpu& cpu : free_) inside[place(cpu)].push_back(cpu);
         for (const Cpu& first : sorted()) {
-            const Place here = place(first);
-            CpuTopology inside;
-            std::copy_if(free_.begin(), free_.end(), std::back_inserter(inside),
-                         [&](const Cpu& cpu) { return place(cpu) == here; });
-            if (inside.size() != sizes.at(here) || inside.size() > missing_) continue;
-            for (const Cpu& cpu : inside) take(cpu);
+            const auto here = inside.find(place(first));
+            if (here == inside.end()) continue;  // it has been looked at
+            const bool fits = here->second.size() == sizes.at(here->first) && here->second.size() <= missing_;
+            for (const Cpu& cpu : here->second) {
+                if (fits) take(cpu);
+            }
+            inside.erase(here);
         }
+        drop_taken();
     }
     void single() {
         for (const Cpu& cpu : sorted()) {
             if (missing_ > 0) take(cpu);
         }
+        drop_taken();
     }
     CpuIds result() {
         std::sort(taken_.begin(), taken_.end());
@@ -66,20 +74,28 @@ public:
 
 private:
     void take(const Cpu& cpu) {
-        std::erase(free_, cpu);
         taken_.push_back(cpu.id);
         --missing_;
+    }
+    void drop_taken() {
+        std::sort(taken_.begin(), taken_.end());
+        std::erase_if(free_, [&](const Cpu& cpu) { return std::binary_search(taken_.begin(), taken_.end(), cpu.id); });
     }
     CpuTopology sorted() const {
         auto sockets = counted(free_, socket_of);
         auto numas = counted(free_, numa_of);
         auto cores = counted(free_, core_of);
-        const auto rank = [&](const Cpu& cpu) {
-            return std::tuple(sockets[socket_of(cpu)], cpu.socket, numas[numa_of(cpu)], cpu.numa, cores[core_of(cpu)],
-                              cpu.core, cpu.id);
-        };
-        CpuTopology out = free_;
-        std::sort(out.begin(), out.end(), [&](const Cpu& a, const Cpu& b) { return rank(a) < rank(b); });
+        using Key = std::tuple<size_t, int32_t, size_t, int32_t, size_t, int32_t, int32_t>;
+        std::vector<std::pair<Key, Cpu>> ranked;
+        ranked.reserve(free_.size());
+        for (const Cpu& cpu : free_) {
+            ranked.emplace_back(Key(sockets[socket_of(cpu)], cpu.socket, numas[numa_of(cpu)], cpu.numa,
+                                    cores[core_of(cpu)], cpu.core, cpu.id),
+                                cpu);
+        }
+        std::sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+        CpuTopology out;
+        for (auto& [key, cpu] : ranked) out.push_back(cpu);
         return out;
     }
 
@@ -114,6 +130,11 @@ Result<CpuTopology> read_cpu_topology(std::string_view text) {
         std::adjacent_find(out.begin(), out.end(), [](const Cpu& a, const Cpu& b) { return a.id == b.id; });
     if (twice != out.end()) return annotation_error(kCpuTopology, fmt::format("CPU {} is there twice", twice->id));
     if (!consistent(out)) return annotation_error(kCpuTopology, "a core is in two NUMA nodes");
+    const size_t numas = counted(out, numa_of).size();
+    if (numas > kMostNumaNodes) {
+        return annotation_error(kCpuTopology,
+                                fmt::format("there are {} NUMA nodes, at most {} may be", numas, kMostNumaNodes));
+    }
     return out;
 }
 

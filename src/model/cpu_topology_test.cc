@@ -1,6 +1,9 @@
 #include "model/cpu_topology.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include "base/test_cost.h"
 
 namespace berth::model {
 namespace {
@@ -49,6 +52,46 @@ TEST(CpuTopologyText, IsReadOrRefused) {
           R"({"detail":[{"id":0,"core":0,"socket":0,"node":0},{"id":1,"core":0,"socket":0,"node":1}]})"}) {
         EXPECT_FALSE(read_cpu_topology(bad)) << bad;
     }
+}
+
+// Whoever writes such a list may name every CPU as often as an annotation has room.
+TEST(CpuList, CostsItsLengthHoweverOftenItNamesAll) {
+    const auto cost = [](std::string_view part) {
+        std::string text(part);
+        for (int i = 0; i < 5000; ++i) text.append(",").append(part);
+        std::string fault;
+        const double least = base::least_cost([&] { (void)read_cpu_list(text, fault); });
+        EXPECT_EQ(cpu_list_text(read_cpu_list(text, fault)), part);
+        return least;
+    };
+    const auto single = cost("8191");
+    EXPECT_LT(cost("0-8191") / single, 24);
+}
+
+// 8,192 CPUs, all of which the list of an annotation can name.
+TEST(TakeCpus, CostGrowsWithTheMachine) {
+    const auto cost = [](int32_t count) {
+        CpuTopology machine;
+        for (int32_t id = 0; id < count; ++id) machine.push_back({id, id / 2, id / 512, id / 4096});
+        return base::least_cost([&] { (void)take_cpus(machine, static_cast<size_t>(count) / 2 + 1); });
+    };
+    const auto few = cost(1024);
+    EXPECT_LT(cost(8192) / few, 24);
+}
+
+TEST(CpuTopologyText, HasNumaNodesThatAMachineMayHave) {
+    const auto of = [](int32_t numas) {
+        std::string text;
+        for (int32_t id = 0; id < numas; ++id) {
+            text += fmt::format(R"({}{{"id":{},"core":{},"socket":0,"node":{}}})", id == 0 ? "" : ",", id, id, id);
+        }
+        return read_cpu_topology(fmt::format(R"({{"detail":[{}]}})", text));
+    };
+    EXPECT_TRUE(of(128));
+    const auto refused = of(129);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message,
+              "annotation \"node.koordinator.sh/cpu-topology\": there are 129 NUMA nodes, at most 128 may be");
 }
 
 }  // namespace

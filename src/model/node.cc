@@ -16,9 +16,9 @@ Result<Node> read_node(JsonView object) {
     const Reader status = root["status"];
     node.unschedulable = spec["unschedulable"].flag();
     node.taints = read_taints(spec["taints"]);
-    node.capacity = read_resource_list(status["capacity"]);
+    node.capacity = read_offered_resources(status["capacity"]);
     const Reader allocatable = status["allocatable"];
-    node.allocatable = read_resource_list(allocatable.present() ? allocatable : status["capacity"]);
+    node.allocatable = read_offered_resources(allocatable.present() ? allocatable : status["capacity"]);
     const Reader images = status["images"];
     images.each(
         [&](const Reader& item) { node.images.push_back({read_texts(item["names"]), item["sizeBytes"].integer()}); });

@@ -54,9 +54,13 @@ void read_notes(NodeTopology& out) {
         out.full_pcpus_only = root["policy"].text() == "static" && options["full-pcpus-only"].text() == "true";
     });
     note(out, kPodCpuAllocs, [&](const Reader& root) {
+        std::string all, fault;
         root.each([&](const Reader& item) {
-            if (item["managedByKubelet"].flag()) out.kubelet = cpus_with(out.kubelet, read_cpus(item["cpuset"]));
+            if (item["managedByKubelet"].flag())
+                all += fmt::format("{}{}", all.empty() ? "" : ",", item["cpuset"].text());
         });
+        out.kubelet = cpus_with(out.kubelet, read_cpu_list(all, fault));
+        if (!fault.empty()) root.wrong(fault);
     });
     note(out, kSystemQos, [&](const Reader& root) {
         if (root["cpusetExclusive"].flag(true)) out.system = read_cpus(root["cpuset"]);

@@ -7,12 +7,27 @@
 #include "base/saturating.h"
 #include "model/quantity.h"
 #include "model/reader.h"
+#include "model/resource_names.h"
 
 namespace berth::model {
 namespace {
 
 constexpr int64_t kStandInCpuMilli = 100;
 constexpr int64_t kStandInMemory = 200LL << 20;
+
+Resources read_amounts(const Reader& list, Result<ResourceId> (*intern)(std::string_view)) {
+    Resources amounts;
+    list.entries([&](std::string_view name, const Reader& value) {
+        const auto quantity = Quantity::parse(value.text_or_number());
+        if (!quantity) return value.wrong(quantity.error().message);
+        if (quantity->is_negative())
+            return value.wrong(fmt::format("must not be negative, but is {}", quantity->text()));
+        const auto id = intern(name);
+        if (!id) return value.wrong(id.error().message);
+        amounts.set(*id, amount_of(*id, *quantity));
+    });
+    return amounts;
+}
 
 // One container's or one phase's demand, in both currencies.
 struct Demand {
@@ -146,17 +161,11 @@ void replace_by_pod_level(const Reader& spec, const Resources& overhead, Demand&
 }  // namespace
 
 Resources read_resource_list(const Reader& list) {
-    Resources amounts;
-    list.entries([&](std::string_view name, const Reader& value) {
-        const auto quantity = Quantity::parse(value.text_or_number());
-        if (!quantity) return value.wrong(quantity.error().message);
-        if (quantity->is_negative())
-            return value.wrong(fmt::format("must not be negative, but is {}", quantity->text()));
-        const auto id = intern_resource(name);
-        if (!id) return value.wrong(id.error().message);
-        amounts.set(*id, amount_of(*id, *quantity));
-    });
-    return amounts;
+    return read_amounts(list, intern_asked_resource);
+}
+
+Resources read_offered_resources(const Reader& list) {
+    return read_amounts(list, intern_resource);
 }
 
 Resources read_limits(const Reader& spec) {

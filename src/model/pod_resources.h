@@ -24,7 +24,8 @@ PodRequests read_requests(const Reader& spec, const Reader& status);
 // container is limited in is absent.
 Resources read_limits(const Reader& spec);
 
-// A ResourceList; broken or negative quantities are remembered as trouble.
+// A ResourceList; broken or negative quantities are remembered as trouble. The second is of who may name what there is.
 Resources read_resource_list(const Reader& list);
+Resources read_offered_resources(const Reader& list);
 
 }  // namespace berth::model

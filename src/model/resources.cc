@@ -11,6 +11,7 @@
 #include <shared_mutex>
 
 #include "base/saturating.h"
+#include "model/resource_names.h"
 
 namespace berth::model {
 namespace {
@@ -30,12 +31,12 @@ public:
         return found->second;
     }
 
-    Result<ResourceId> intern(std::string_view name) {
+    Result<ResourceId> intern(std::string_view name, size_t most = kMaxResourceNames) {
         if (const auto known = find(name)) return *known;
         const std::unique_lock lock(mutex_);
         if (const auto found = ids_.find(name); found != ids_.end()) return found->second;
         const size_t next = count_.load(std::memory_order_relaxed);
-        if (next >= kMaxResourceNames) {
+        if (next >= most) {
             return Error{Reason::TooManyRequests,
                          fmt::format("resource name \"{}\" is one too many: {} different names are known already",
                                      name.substr(0, 64), next)};
@@ -93,6 +94,10 @@ void merge(Resources::Entries& mine, const Resources::Entries& theirs, Change ch
 
 Result<ResourceId> intern_resource(std::string_view name) {
     return names().intern(name);
+}
+
+Result<ResourceId> intern_asked_resource(std::string_view name) {
+    return names().intern(name, kMaxAskedNames);
 }
 
 std::string_view resource_name(ResourceId id) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/int128.h"
 #include "model/reservation_rules.h"
 #include "sched/draw.h"
 #include "sched/plugins/numa_places.h"
@@ -112,7 +113,7 @@ bool amplified_fits(const Terms& terms, const model::PodSpec& spec, const Taking
     for (const auto& charge : charges) supplied += ledger.remaining(charge.reservation, model::kCpu);
     const int64_t slack = ledger.free(row, model::kCpu) + std::min(asked, supplied) - asked;
     const int64_t fresh = terms.binds ? std::max<int64_t>(0, terms.count - taking.first.count()) * kMilli : 0;
-    return slack >= (taking.node.bound_milli + fresh) * more / kMilli;
+    return slack >= (static_cast<int128>(taking.node.bound_milli) + fresh) * more / kMilli;
 }
 
 // Without reservations and NUMA policies numbers alone decide.

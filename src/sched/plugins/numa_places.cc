@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/int128.h"
+#include "base/saturating.h"
 
 namespace berth::sched::plugins {
 namespace {
@@ -19,8 +20,10 @@ constexpr int64_t kHundred = 100;
 
 int64_t free_on(const Taking& taking, const ledger::Charges& charges, size_t place, ResourceId id) {
     const auto& numa = taking.node.numa[place];
-    int64_t free = numa.total.get(id) - numa.used.get(id);
-    for (const auto& charge : charges) free += taking.node.remaining(charge.reservation, place, id);
+    int64_t free = base::saturating_subtract(numa.total.get(id), numa.used.get(id));
+    for (const auto& charge : charges) {
+        free = base::saturating_add(free, taking.node.remaining(charge.reservation, place, id));
+    }
     return free;
 }
 
@@ -63,24 +66,32 @@ Taking on_place(const Taking& taking, size_t place) {
     return out;
 }
 
-bool take_cpus(const PlaceAsk& ask, const Places& places, model::CoreRecord& record) {
-    const bool whole = ask.taking.required && ask.taking.binding == model::CpuBinding::FullPCPUs;
-    std::vector<int64_t> free;
-    for (const size_t place : places) free.push_back(takeable(on_place(ask.taking, place)));
-    const auto parts = split(ask.cpus, whole ? ask.taking.node.layout->threads : 1, free);
-    CpuBits taken;
-    for (size_t i = 0; i < parts.size(); ++i) {
-        record.numa[i].amount.erase(model::kCpu);
-        if (parts[i] == 0) continue;
-        taken.add(take(on_place(ask.taking, places[i]), parts[i]));
-        record.numa[i].amount.set(model::kCpu, parts[i] * kMilli);
+// What each NUMA node could give: of all sets of them it is asked for, so it is worked out once.
+std::vector<int64_t> takeable_on_each(const PlaceAsk& ask) {
+    std::vector<int64_t> out(ask.taking.node.numa.size());
+    for (size_t place = 0; ask.cpus > 0 && place < out.size(); ++place) {
+        out[place] = takeable(on_place(ask.taking, place));
     }
-    record.cpus = taken.ids();
-    return static_cast<int64_t>(record.cpus.size()) == ask.cpus;
+    return out;
 }
 
-// All of it on these places, of each something; none: it is not there.
-std::optional<model::CoreRecord> record_on(const PlaceAsk& ask, const Places& places) {
+// How many CPUs from which of these places. False: they are not there.
+bool share_cpus(const PlaceAsk& ask, const Places& places, const std::vector<int64_t>& takeable,
+                model::CoreRecord& record) {
+    const bool whole = ask.taking.required && ask.taking.binding == model::CpuBinding::FullPCPUs;
+    std::vector<int64_t> free;
+    for (const size_t place : places) free.push_back(takeable[place]);
+    const auto parts = split(ask.cpus, whole ? ask.taking.node.layout->threads : 1, free);
+    for (size_t i = 0; i < parts.size(); ++i) {
+        record.numa[i].amount.erase(model::kCpu);
+        if (parts[i] > 0) record.numa[i].amount.set(model::kCpu, parts[i] * kMilli);
+    }
+    return !parts.empty();
+}
+
+// All of it on these places, of each something; none: it is not there. Which CPUs it is remains to be chosen.
+std::optional<model::CoreRecord> amounts_on(const PlaceAsk& ask, const Places& places,
+                                            const std::vector<int64_t>& takeable) {
     model::CoreRecord out;
     for (const size_t place : places) out.numa.push_back({ask.taking.node.layout->numas[place].id, {}});
     for (const auto& [id, amount] : wants_of(ask)) {
@@ -91,9 +102,24 @@ std::optional<model::CoreRecord> record_on(const PlaceAsk& ask, const Places& pl
         if (parts.empty()) return std::nullopt;
         for (size_t i = 0; i < parts.size(); ++i) out.numa[i].amount.set(id, parts[i]);
     }
-    if (ask.cpus > 0 && !take_cpus(ask, places, out)) return std::nullopt;
+    if (ask.cpus > 0 && !share_cpus(ask, places, takeable, out)) return std::nullopt;
     std::erase_if(out.numa, [](const auto& numa) { return numa.amount.empty(); });
     return out;
+}
+
+// False: together they are not as many after all.
+bool choose_cpus(const PlaceAsk& ask, const Places& places, model::CoreRecord& record) {
+    if (ask.cpus == 0) return true;
+    CpuBits taken;
+    for (const size_t place : places) {
+        const auto id = ask.taking.node.layout->numas[place].id;
+        const auto part =
+            std::find_if(record.numa.begin(), record.numa.end(), [&](const auto& n) { return n.node == id; });
+        const int64_t count = part == record.numa.end() ? 0 : part->amount.get(model::kCpu) / kMilli;
+        if (count > 0) taken.add(take(on_place(ask.taking, place), count));
+    }
+    record.cpus = taken.ids();
+    return static_cast<int64_t>(record.cpus.size()) == ask.cpus;
 }
 
 // As few as would do on an empty machine.
@@ -105,7 +131,7 @@ size_t fewest(const PlaceAsk& ask) {
         std::sort(totals.rbegin(), totals.rend());
         int64_t sum = 0;
         size_t needed = 0;
-        while (needed < totals.size() && sum < amount) sum += totals[needed++];
+        while (needed < totals.size() && sum < amount) sum = base::saturating_add(sum, totals[needed++]);
         most = std::max(most, needed);
     }
     return most;
@@ -164,22 +190,26 @@ Rank rank_of(const PlaceAsk& ask, const Places& places, const model::CoreRecord&
 
 }  // namespace
 
+// CPUs are chosen for the best set alone, and for the next where that comes to nothing: to choose them is most of the
+// work.
 std::optional<model::CoreRecord> best_places(const PlaceAsk& ask) {
     const size_t least = fewest(ask);
-    std::optional<model::CoreRecord> best;
-    Rank highest;
+    const auto takeable = takeable_on_each(ask);
+    std::vector<std::pair<Rank, model::CoreRecord>> fitting;
     for (const Places& places : sets_of(ask.taking.node.numa.size())) {
         if (ask.policy == model::NumaPolicy::SingleNUMANode && places.size() > 1) continue;
         if (ask.policy == model::NumaPolicy::Restricted && places.size() != least) continue;
         if (!keeps_apart(ask, places)) continue;
-        auto record = record_on(ask, places);
+        auto record = amounts_on(ask, places, takeable);
         if (!record) continue;
         Rank rank = rank_of(ask, places, *record, least);
-        if (best && rank >= highest) continue;
-        highest = std::move(rank);
-        best = std::move(record);
+        fitting.emplace_back(std::move(rank), *std::move(record));
     }
-    return best;
+    std::sort(fitting.begin(), fitting.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (auto& [rank, record] : fitting) {
+        if (choose_cpus(ask, rank.places, record)) return std::move(record);
+    }
+    return std::nullopt;
 }
 
 int64_t points_of(const model::CoreRecord& record, const ledger::NodeCores& cores) {
