@@ -222,6 +222,27 @@ Status HoldTable::place(const Machine& machine, Instant now) {
     return {};
 }
 
+Status HoldTable::change(const std::string& lineage, const Amounts& amounts, Instant now) {
+    pass_time(now);
+    const auto found = machines_.find(lineage);
+    if (found == machines_.end()) return base::not_found(fmt::format("machine {} is not known", lineage));
+    Amounts& has = found->second.amounts;
+    Amounts more;
+    for (const auto& [name, wanted] : amounts) {
+        const Quantity extra = wanted - amount(has, name);
+        if (!extra.is_negative() && !extra.is_zero()) more.emplace(name, extra);
+    }
+    const HoldReason why = refusal(more, nullptr);
+    if (why != HoldReason::None)
+        return base::Error{Reason::TooManyRequests, fmt::format("machine {}: {} room", lineage, name_of(why))};
+    subtract(used_, has);
+    has = amounts;
+    add(used_, has);
+    changes_.insert(lineage);
+    wake_refused(now);
+    return {};
+}
+
 bool HoldTable::remove(const std::string& lineage, Instant now, uint64_t known) {
     const auto found = machines_.find(lineage);
     const auto hold = holds_.find(lineage);

@@ -73,6 +73,8 @@ public:
     // In place of its hold, or into free room. NotFound, Conflict (a later attempt, or deleted) or TooManyRequests (no
     // room) say why not.
     Status place(const Machine& machine, Instant now);
+    // A machine becomes larger or smaller: NotFound, or TooManyRequests when there is no room for more.
+    Status change(const std::string& lineage, const Amounts& amounts, Instant now);
     // False: there was none; a copy of the request to place it that comes later is refused all the same.
     bool remove(const std::string& lineage, Instant now, uint64_t attempt = 1);
 

@@ -141,6 +141,7 @@ Result<Machine> read_machine(const Json& object) {
     out.machine_class = text(object, {"spec", "machineClassRef", "name"});
     out.pool = text(object, {"spec", "machinePoolRef", "name"});
     out.machine_id = text(object, {"status", "machineID"});
+    out.generation = integer(object, {"metadata", "generation"});
     out.state = text(object, {"status", "state"});
     out.on = find_string(object, {"spec", "power"}) != "Off";
     out.finalizers = names(object, {"metadata", "finalizers"});
@@ -257,6 +258,8 @@ model::Amounts needs(const Machine& machine, const MachineClass& machine_class) 
     if (machine.resources) return *machine.resources;
     model::Amounts out = machine_class.capabilities;
     for (const auto& [name, amount] : machine.own) out[name] += amount;
+    // A class may say that it has none of something: that is not asked for.
+    std::erase_if(out, [](const auto& entry) { return entry.second.is_zero(); });
     return out;
 }
 

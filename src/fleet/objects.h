@@ -25,6 +25,7 @@ inline constexpr const char* kMachineBroker = "machinebroker";
 inline constexpr const char* kReservationBroker = "reservationbroker";
 inline constexpr const char* kBrokerLabels = "machinebroker.ironcore.dev/labels";
 inline constexpr const char* kBrokerAnnotations = "machinebroker.ironcore.dev/annotations";
+inline constexpr const char* kLayer = "berth.dev/layer";               // of a pool: the kubeconfig of the layer below
 inline constexpr const char* kPinnedPools = "berth.dev/pinned-pools";  // a,b: only these of the layer
 inline constexpr const char* kMachineFinalizer = "machinepoollet.ironcore.dev/machine";
 
@@ -35,6 +36,7 @@ struct Machine {
     std::string machine_class;
     std::string pool;  // "" as long as it has none
     std::string machine_id;
+    int64_t generation = 0;
     std::string state;
     bool on = true;
     bool brokered = false;

@@ -44,6 +44,13 @@ Step after_refusal(const Machine& machine, const Round& round, PlacingMemory& me
     return {Do::NextAttempt, "", std::string(name_of(why))};
 }
 
+// The hold of its pool has said that it waits, and its lease has not passed since, by our own clock.
+bool waits_for(const HoldAnswer* answer, PlacingMemory& memory, Instant now) {
+    if (answer == nullptr || answer->state != HoldState::Accepted || !answer->committed) return false;
+    if (!memory.committed_at) memory.committed_at = now;
+    return !answer->lease || *answer->lease - (now - *memory.committed_at) > kHopMargin;
+}
+
 Step without_pool(const Machine& machine, const Reservation* reservation, const Round& round, PlacingMemory& memory,
                   Instant now) {
     // The pool of an earlier attempt is not done with it: until then it might be there.
@@ -58,10 +65,9 @@ Step without_pool(const Machine& machine, const Reservation* reservation, const 
         if (commit.empty()) return {Do::Commit, round.pool};
         const HoldAnswer* answer = answer_of(*reservation, commit);
         const bool bound = answer != nullptr && answer->state == HoldState::Bound;
-        const bool sure = answer != nullptr && answer->state == HoldState::Accepted && answer->committed &&
-                          (!answer->lease || *answer->lease > kHopMargin);
-        if (bound || sure) return {Do::SetPool, commit};
-        return {};
+        if (bound || waits_for(answer, memory, now)) return {Do::SetPool, commit};
+        const bool passed = memory.committed_at && !reservation->brokered;
+        return passed ? after_refusal(machine, round, memory, now) : Step{};
     }
     if (reservation->brokered) return {};
     return after_refusal(machine, round, memory, now);
@@ -70,7 +76,9 @@ Step without_pool(const Machine& machine, const Reservation* reservation, const 
 // What it was promised is gone before it came: it goes elsewhere, once nothing of it can arrive there any more.
 Step after_loss(const Machine& machine, const Reservation& reservation, PlacingMemory& memory, Instant now) {
     if (!memory.lost_at) memory.lost_at = now;
-    const Instant end = *memory.lost_at + kHopMargin;
+    // Its pool has said so itself; or nobody says anything there any more.
+    const bool told = !memory.pool_gone_at && answer_of(reservation, machine.pool) != nullptr;
+    const Instant end = *memory.lost_at + kHopMargin + (told ? Duration::zero() : kCommittedLease);
     if (now < end) return wait_for(end);
     if (!reservation.brokered && !machine.brokered) return {Do::ClearPool, machine.pool, "Lost"};
     return {};
@@ -85,7 +93,8 @@ Step with_pool(const Machine& machine, const Reservation* reservation, const Rou
     const bool there = !machine.state.empty() && machine.state != "Pending";
     if (bound || by_hand || there) return {Do::Release};
     const HoldAnswer* answer = answer_of(*reservation, machine.pool);
-    const bool lost = answer == nullptr || (answer->state != HoldState::Accepted && answer->state != HoldState::Bound);
+    const bool lost = answer == nullptr || memory.pool_gone_at ||
+                      (answer->state != HoldState::Accepted && answer->state != HoldState::Bound);
     if (lost) return after_loss(machine, *reservation, memory, now);
     memory.lost_at.reset();
     return {};
@@ -97,7 +106,10 @@ Step next_step(const Machine& machine, const Reservation* reservation, const Rou
                Instant now) {
     if (machine.meta.deleted) {
         const bool ours = reservation != nullptr && !reservation->brokered && !reservation->meta.deleted;
-        return ours ? Step{Do::Release} : Step{};
+        if (ours) return {Do::Release};
+        if (!machine.finalized || !memory.pool_gone_at) return {};
+        const Instant end = *memory.pool_gone_at + kCommittedLease + kHopMargin;
+        return now < end ? wait_for(end) : Step{Do::LetGo};
     }
     return machine.pool.empty() ? without_pool(machine, reservation, round, memory, now)
                                 : with_pool(machine, reservation, round, memory, now);

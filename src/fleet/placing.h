@@ -18,6 +18,7 @@ struct Step {
         SetPool,      // Machine.spec.machinePoolRef = pool
         NextAttempt,  // the Machine's attempt grows; the Reservation of the old one goes
         ClearPool,    // the same, and machinePoolRef is taken back: what was promised is lost
+        LetGo,        // its pool is gone for good: nobody else takes the poollet's finalizer off
     };
     Do what = Do::Nothing;
     std::string pool = {};
@@ -30,9 +31,13 @@ struct PlacingMemory {
     uint64_t failures = 0;
     std::optional<base::Instant> retry_at = {};
     std::optional<base::Instant> lost_at = {};
+    std::optional<base::Instant> committed_at = {};  // when its hold was first seen to wait for it
+    std::optional<base::Instant> pool_gone_at = {};  // since when its pool does not exist
 };
 
 inline constexpr base::Duration kHopMargin = std::chrono::seconds(2);
+// The longest lease of a hold whose machine is on its way. After it, and the margin, nothing can arrive any more.
+inline constexpr base::Duration kCommittedLease = std::chrono::seconds(120);
 
 // machinePoolRef is written only after the hold of its pool has said that it waits for the Machine, with lease left.
 Step next_step(const Machine& machine, const Reservation* reservation, const Round& round, PlacingMemory& memory,

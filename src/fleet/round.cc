@@ -31,7 +31,10 @@ public:
     Look(const Asked& asked, RoundMemory& memory, std::span<const Pool> pools, const ReplyTimes& times,
          const RoundRules& rules, Instant now)
         : asked_(asked), memory_(memory), pools_(pools), times_(times), rules_(rules), now_(now) {
-        for (const auto& entry : asked.entries) by_name_[entry.name] = &entry.answer;
+        // Of a pool that is no longer there only a Machine counts.
+        for (const auto& entry : asked.entries) {
+            if (exists(entry.name) || entry.answer.state == HoldState::Bound) by_name_[entry.name] = &entry.answer;
+        }
         for (const auto& name : asked.pools) memory_.asked_at.try_emplace(name, now);
     }
 
@@ -111,7 +114,7 @@ private:
         out.decided = true;
         const bool silent = std::any_of(asked_.pools.begin(), asked_.pools.end(), [&](const auto& name) {
             const auto state = state_of(name);
-            return state == HoldState::Pending || state == HoldState::NoReply;
+            return exists(name) && (state == HoldState::Pending || state == HoldState::NoReply);
         });
         out.answer.state = silent ? HoldState::NoReply : HoldState::Rejected;
         out.answer.reason = HoldReason::Unsatisfiable;
@@ -151,7 +154,8 @@ private:
     bool waits() const {
         return std::any_of(memory_.asked_at.begin(), memory_.asked_at.end(), [&](const auto& each) {
             const bool asked = asked_.pools.empty() ? !asked_.for_machine : contains(asked_.pools, each.first);
-            return asked && state_of(each.first) == HoldState::Pending && now_ - each.second < limit(each.first);
+            return asked && exists(each.first) && state_of(each.first) == HoldState::Pending &&
+                   now_ - each.second < limit(each.first);
         });
     }
     bool patience_passed() const {
@@ -176,6 +180,9 @@ private:
         return out;
     }
 
+    bool exists(const std::string& name) const {
+        return std::any_of(pools_.begin(), pools_.end(), [&](const Pool& pool) { return pool.name == name; });
+    }
     bool eligible(const Pool& pool) const { return why_not(asked_, pool).empty(); }
 
     // Those that were not asked yet, in an order that differs from lineage to lineage, so that not all ask the same

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "model/times.h"
@@ -43,6 +44,40 @@ model::IriVolume volume_of(const Json& volume) {
     out.device = find_string(volume, {"device"});
     out.local_disk_bytes = bytes_of(volume);
     out.local_disk_image = find_string(volume, {"localDisk", "image"});
+    return out;
+}
+
+void read_spec(const Json& document, const Machine& machine, model::IriMachine& out) {
+    out.on = machine.on;
+    out.machine_class = machine.machine_class;
+    out.hostname = find_string(document, {"spec", "guestConfig", "hostname"});
+    if (const Json* volumes = find(document, {"spec", "volumes"}); volumes != nullptr && volumes->is_array()) {
+        for (const auto& volume : volumes->get_array()) out.volumes.push_back(volume_of(volume));
+    }
+    if (const Json* nics = find(document, {"spec", "networkInterfaces"}); nics != nullptr && nics->is_array()) {
+        for (const auto& nic : nics->get_array()) {
+            const auto network = find_string(nic, {"networkInterfaceRef", "name"});
+            out.network_interfaces.push_back({std::string(find_string(nic, {"name"})), std::string(network), {}, {}});
+        }
+    }
+}
+
+template <class List>
+const typename List::value_type* named(const List& list, const std::string& name) {
+    const auto found = std::find_if(list.begin(), list.end(), [&](const auto& each) { return each.name == name; });
+    return found == list.end() ? nullptr : &*found;
+}
+
+// What a list of the status says, without the times.
+JsonArray attachments(const Json& document, std::string_view list) {
+    JsonArray out;
+    const Json* found = find(document, {"status", list});
+    if (found == nullptr || !found->is_array()) return out;
+    for (const auto& each : found->get_array()) {
+        out.push_back(JsonObject{{"name", find_string(each, {"name"})},
+                                 {"handle", find_string(each, {"handle"})},
+                                 {"state", find_string(each, {"state"})}});
+    }
     return out;
 }
 
@@ -91,19 +126,28 @@ model::IriMachine iri_machine(const Json& document, const Machine& machine, cons
                              {model::kLineageLabel, machine.lineage},
                              {model::kAttemptLabel, std::to_string(machine.attempt)}};
     out.meta.annotations = Labels{{model::kResourcesAnnotation, model::text_of(needs)}};
-    out.on = machine.on;
-    out.machine_class = machine.machine_class;
-    out.hostname = find_string(document, {"spec", "guestConfig", "hostname"});
-    if (const Json* volumes = find(document, {"spec", "volumes"}); volumes != nullptr && volumes->is_array()) {
-        for (const auto& volume : volumes->get_array()) out.volumes.push_back(volume_of(volume));
-    }
-    if (const Json* nics = find(document, {"spec", "networkInterfaces"}); nics != nullptr && nics->is_array()) {
-        for (const auto& nic : nics->get_array()) {
-            const auto network = find_string(nic, {"networkInterfaceRef", "name"});
-            out.network_interfaces.push_back({std::string(find_string(nic, {"name"})), std::string(network), {}, {}});
-        }
+    read_spec(document, machine, out);
+    return out;
+}
+
+Json volume_document(const model::IriVolume& volume) {
+    JsonObject out{{"name", volume.name}};
+    if (!volume.device.empty()) out["device"] = volume.device;
+    if (volume.local_disk_bytes >= 0) {
+        JsonObject disk;
+        if (volume.local_disk_bytes > 0)
+            disk["sizeLimit"] = Quantity::from_value(volume.local_disk_bytes, Quantity::Format::BinarySI).text();
+        if (!volume.local_disk_image.empty()) disk["image"] = volume.local_disk_image;
+        out["localDisk"] = std::move(disk);
+    } else {
+        out["volumeRef"] = JsonObject{{"name", volume.handle.empty() ? volume.name : volume.handle}};
     }
     return out;
+}
+
+Json interface_document(const model::IriNetworkInterface& nic) {
+    const std::string network = nic.network_id.empty() ? nic.name : nic.network_id;
+    return JsonObject{{"name", nic.name}, {"networkInterfaceRef", JsonObject{{"name", network}}}};
 }
 
 Json brokered_machine(const model::IriMachine& machine, const BrokerPlace& place) {
@@ -113,25 +157,9 @@ Json brokered_machine(const model::IriMachine& machine, const BrokerPlace& place
     const std::string* resources = machine.meta.annotations.find(model::kResourcesAnnotation);
     if (resources != nullptr) meta["annotations"].get_object()[model::kResourcesAnnotation] = *resources;
     JsonArray nics;
-    for (const auto& nic : machine.network_interfaces) {
-        const std::string network = nic.network_id.empty() ? nic.name : nic.network_id;
-        nics.push_back(JsonObject{{"name", nic.name}, {"networkInterfaceRef", JsonObject{{"name", network}}}});
-    }
+    for (const auto& nic : machine.network_interfaces) nics.push_back(interface_document(nic));
     JsonArray volumes;
-    for (const auto& volume : machine.volumes) {
-        JsonObject one{{"name", volume.name}};
-        if (!volume.device.empty()) one["device"] = volume.device;
-        if (volume.local_disk_bytes >= 0) {
-            JsonObject disk;
-            if (volume.local_disk_bytes > 0)
-                disk["sizeLimit"] = Quantity::from_value(volume.local_disk_bytes, Quantity::Format::BinarySI).text();
-            if (!volume.local_disk_image.empty()) disk["image"] = volume.local_disk_image;
-            one["localDisk"] = std::move(disk);
-        } else {
-            one["volumeRef"] = JsonObject{{"name", volume.handle.empty() ? volume.name : volume.handle}};
-        }
-        volumes.push_back(std::move(one));
-    }
+    for (const auto& volume : machine.volumes) volumes.push_back(volume_document(volume));
     JsonObject spec{{"machineClassRef", JsonObject{{"name", machine.machine_class}}},
                     {"power", machine.on ? "On" : "Off"}};
     if (!nics.empty()) spec["networkInterfaces"] = std::move(nics);
@@ -168,15 +196,92 @@ Json brokered_reservation(const model::IriReservation& reservation, const Broker
                       {"spec", std::move(spec)}};
 }
 
-model::IriMachine iri_of(const Machine& machine) {
+std::optional<MachineUpdate> next_update(const model::IriMachine& wanted, const model::IriMachine& below) {
+    using Do = MachineUpdate::Do;
+    if (wanted.on != below.on) return MachineUpdate{Do::Power, wanted.on, {}, {}};
+    for (const auto& each : below.volumes) {
+        if (named(wanted.volumes, each.name) == nullptr) return MachineUpdate{Do::DetachVolume, true, each, {}};
+    }
+    for (const auto& each : below.network_interfaces) {
+        if (named(wanted.network_interfaces, each.name) == nullptr)
+            return MachineUpdate{Do::DetachInterface, true, {}, each};
+    }
+    for (const auto& each : wanted.volumes) {
+        const auto* there = named(below.volumes, each.name);
+        if (there == nullptr) return MachineUpdate{Do::AttachVolume, true, each, {}};
+        if (there->local_disk_bytes != each.local_disk_bytes) return MachineUpdate{Do::UpdateVolume, true, each, {}};
+    }
+    for (const auto& each : wanted.network_interfaces) {
+        if (named(below.network_interfaces, each.name) == nullptr)
+            return MachineUpdate{Do::AttachInterface, true, {}, each};
+    }
+    return std::nullopt;
+}
+
+void apply(const MachineUpdate& update, model::IriMachine& below) {
+    using Do = MachineUpdate::Do;
+    const auto without = [](auto& list, const auto& one) {
+        std::erase_if(list, [&](const auto& each) { return each.name == one.name; });
+    };
+    switch (update.what) {
+        case Do::Power:
+            below.on = update.on;
+            break;
+        case Do::AttachVolume:
+        case Do::UpdateVolume:
+            without(below.volumes, update.volume);
+            below.volumes.push_back(update.volume);
+            break;
+        case Do::DetachVolume:
+            without(below.volumes, update.volume);
+            break;
+        case Do::AttachInterface:
+            without(below.network_interfaces, update.network_interface);
+            below.network_interfaces.push_back(update.network_interface);
+            break;
+        case Do::DetachInterface:
+            without(below.network_interfaces, update.network_interface);
+            break;
+    }
+}
+
+JsonObject status_changes(const Json& document, const model::IriMachine& below, const std::string& machine_id,
+                          bool settled) {
+    const bool there = below.state != model::IriMachineState::Pending;
+    const auto entry = [&](const std::string& name, const std::string& handle) {
+        return JsonObject{{"name", name},
+                          {"handle", handle.empty() ? below.meta.id + "/" + name : handle},
+                          {"state", there ? "Attached" : "Pending"}};
+    };
+    JsonArray volumes;
+    for (const auto& each : below.volumes) volumes.push_back(entry(each.name, each.handle));
+    JsonArray nics;
+    for (const auto& each : below.network_interfaces) nics.push_back(entry(each.name, ""));
+    JsonObject out;
+    const auto say = [&](std::string_view member, Json value) {
+        const Json* has = find(document, {"status", member});
+        if (has == nullptr || *has != value) out[member] = std::move(value);
+    };
+    say("machineID", Json(machine_id));
+    say("state", Json(kStates[static_cast<size_t>(below.state)]));
+    if (attachments(document, "volumes") != volumes) out["volumes"] = std::move(volumes);
+    if (attachments(document, "networkInterfaces") != nics) out["networkInterfaces"] = std::move(nics);
+    const Json* generation = find(document, {"metadata", "generation"});
+    if (settled && generation != nullptr && generation->is_int64()) say("observedGeneration", *generation);
+    return out;
+}
+
+model::IriMachine iri_of(const Machine& machine, const Json& document) {
     model::IriMachine out;
     out.meta.id = machine.meta.name;
     out.meta.labels = labels_in(machine.meta.annotations.find(kBrokerLabels));
     out.meta.annotations = labels_in(machine.meta.annotations.find(kBrokerAnnotations));
+    out.meta.generation = machine.generation;
     out.meta.created_at = machine.meta.created.nanos;
     out.meta.deleted_at = machine.meta.deleted ? machine.meta.deleted->nanos : 0;
-    out.on = machine.on;
-    out.machine_class = machine.machine_class;
+    read_spec(document, machine, out);
+    const Json* observed = find(document, {"status", "observedGeneration"});
+    if (observed != nullptr && observed->is_int64()) out.observed_generation = observed->get_int64();
     for (size_t i = 0; i < kStates.size(); ++i) {
         if (machine.state != kStates[i]) continue;
         out.state = static_cast<model::IriMachineState>(i);

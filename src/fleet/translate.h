@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/json.h"
@@ -22,8 +23,26 @@ struct BrokerPlace {
 // What a broker writes for the layer above, and how it is read back.
 Json brokered_machine(const model::IriMachine& machine, const BrokerPlace& place);
 Json brokered_reservation(const model::IriReservation& reservation, const BrokerPlace& place);
-model::IriMachine iri_of(const Machine& machine);
+model::IriMachine iri_of(const Machine& machine, const Json& document);
 model::IriReservation iri_of(const Reservation& reservation);
+
+// One difference between what a Machine shall be and what is below; each is one call.
+struct MachineUpdate {
+    enum class Do : uint8_t { Power, AttachVolume, UpdateVolume, DetachVolume, AttachInterface, DetachInterface };
+    Do what = Do::Power;
+    bool on = true;
+    model::IriVolume volume = {};
+    model::IriNetworkInterface network_interface = {};
+};
+std::optional<MachineUpdate> next_update(const model::IriMachine& wanted, const model::IriMachine& below);
+void apply(const MachineUpdate& update, model::IriMachine& below);
+// As spec.volumes and spec.networkInterfaces have them.
+Json volume_document(const model::IriVolume& volume);
+Json interface_document(const model::IriNetworkInterface& nic);
+
+// The members of a Machine's status that are not as what is below says; empty: none.
+JsonObject status_changes(const Json& document, const model::IriMachine& below, const std::string& machine_id,
+                          bool settled);
 
 // The lineage that a machine or reservation of IRI names: our label, or IronCore's uid; "" is neither.
 std::string lineage_of(const model::IriMeta& meta, std::string_view uid_label);

@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::array<std::string_view, 7> kStates{"Pending", "Accepted", "Rejected", "NoReply",
                                                   "Bound",   "Released", "Lost"};
-constexpr std::array<std::string_view, 7> kReasons{"",      "Fenced",    "Unsatisfiable", "Insufficient",
-                                                   "Error", "Contended", "Retry"};
+constexpr std::array<std::string_view, 8> kReasons{"",      "Fenced",    "Unsatisfiable", "Insufficient",
+                                                   "Error", "Contended", "Retry",         "BestEffort"};
 
 template <class Names>
 size_t index_in(const Names& names, std::string_view name) {

@@ -20,8 +20,9 @@ using Amounts = std::map<std::string, Quantity>;
 
 // What a pool says of a reservation, in the order in which an attempt may pass through it.
 enum class HoldState : uint8_t { Pending, Accepted, Rejected, NoReply, Bound, Released, Lost };
-// Why it is not accepted, the most hopeful last. None: nothing to say. Fenced: a later attempt is known.
-enum class HoldReason : uint8_t { None, Fenced, Unsatisfiable, Insufficient, Error, Contended, Retry };
+// Why it is not accepted, the most hopeful last. None: nothing to say. Fenced: a later attempt is known. BestEffort: it
+// is accepted, and nobody below holds it.
+enum class HoldReason : uint8_t { None, Fenced, Unsatisfiable, Insufficient, Error, Contended, Retry, BestEffort };
 
 std::string_view name_of(HoldState state);
 std::string_view name_of(HoldReason reason);
