@@ -115,7 +115,7 @@ void put_filter(const model::IriFilter& filter, Filter& out) {
 
 void Client::version(Answered<Version> answer) {
     BERTH_IRI_CALL(Version, Version, {}, std::move(answer), [](const auto& response) -> Result<Version> {
-        return Version{response.runtime_name(), response.runtime_version()};
+        return Version{response.runtime_name(), response.runtime_version(), response.layer()};
     });
 }
 

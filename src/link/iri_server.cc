@@ -135,6 +135,7 @@ public:
         runtime_.version(finish<link::MachineRuntime::Version>(reactor, [out](const auto& version) {
             out->set_runtime_name(version.name);
             out->set_runtime_version(version.version);
+            out->set_layer(version.layer);
         }));
         return reactor;
     }

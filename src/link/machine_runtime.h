@@ -29,6 +29,7 @@ public:
     struct Version {
         std::string name;
         std::string version;
+        std::string layer = {};  // of a broker: the kubeconfig of its layer, for those on the same machine
     };
     // Hears of changes as long as it lives.
     class Watch {

@@ -34,20 +34,31 @@ Error not_here(std::string_view what, std::string_view id) {
     return base::not_found(fmt::format("{} {} is not known", what, id));
 }
 
-template <class T>
-void refuse(const link::Answered<T>& answer, std::string_view call) {
-    answer(base::Error{Reason::MethodNotAllowed,
-                       fmt::format("{}: machines of a layer are changed in the layer where they were made", call)});
+Json volumes_of(const IriMachine& machine) {
+    JsonArray out;
+    for (const auto& each : machine.volumes) out.push_back(fleet::volume_document(each));
+    return JsonObject{{"volumes", std::move(out)}};
+}
+
+Json interfaces_of(const IriMachine& machine) {
+    JsonArray out;
+    for (const auto& each : machine.network_interfaces) out.push_back(fleet::interface_document(each));
+    return JsonObject{{"networkInterfaces", std::move(out)}};
 }
 
 }  // namespace
 
 FleetBroker::FleetBroker(Doors doors, fleet::BrokerPlace place, Times times)
+    : FleetBroker(std::move(doors), std::move(place), times, Shown{}) {}
+
+FleetBroker::FleetBroker(Doors doors, fleet::BrokerPlace place, Times times, Shown shown)
     : ServedRuntime(doors.wake),
       session_(std::move(doors.server), doors.wake),
       place_(std::move(place)),
-      times_(times) {
-    for (const char* resource : {kReservations, kMachines}) session_.follow(resource, fleet_resource(resource));
+      times_(times),
+      shown_(std::move(shown)) {
+    for (const char* resource : {fleet::kMachineClasses, fleet::kMachinePools, kReservations, kMachines})
+        session_.follow(resource, fleet_resource(resource));
 }
 
 void FleetBroker::turn(const Moment& now) {
@@ -68,8 +79,16 @@ void FleetBroker::take(const std::string& resource, const link::FeedEvent& event
     const auto document = fleet_document(event);
     if (!document) return;
     const bool put = event.type == link::FeedEvent::Type::Put;
+    const auto name = fleet::meta_of(*document).name;
     if (resource == kMachines) {
         take_machine(*document, put);
+    } else if (resource == fleet::kMachinePools) {
+        pools_.erase(name);
+        if (put) pools_.emplace(name, *document);
+    } else if (resource == fleet::kMachineClasses) {
+        classes_.erase(name);
+        auto read = fleet::read_machine_class(*document);
+        if (put && read) classes_.emplace(name, std::move(*read));
     } else {
         take_reservation(*document, put);
     }
@@ -108,7 +127,8 @@ void FleetBroker::take_machine(const Json& document, bool put) {
         const auto known = machines_.find(meta.name);
         if (known == machines_.end()) return;
         // Who waits for its end asks again.
-        RuntimeChange change{RuntimeChange::What::Machine, {}, fleet::iri_of(known->second)};
+        RuntimeChange change{
+            RuntimeChange::What::Machine, {}, fleet::iri_of(known->second.object, known->second.document)};
         change.machine.meta.deleted_at = now_.wall.nanos;
         change.machine.state = model::IriMachineState::Terminated;
         machines_.erase(known);
@@ -116,8 +136,8 @@ void FleetBroker::take_machine(const Json& document, bool put) {
     }
     auto read = fleet::read_machine(document);
     if (!read || !read->brokered) return;
-    const auto& machine = machines_[meta.name] = std::move(*read);
-    tell({RuntimeChange::What::Machine, {}, fleet::iri_of(machine)});
+    const auto& machine = machines_[meta.name] = Placed{std::move(*read), document};
+    tell({RuntimeChange::What::Machine, {}, fleet::iri_of(machine.object, machine.document)});
 }
 
 IriReservation FleetBroker::iri_of(const Held& held) const {
@@ -133,7 +153,7 @@ void FleetBroker::tell_all() {
     for (const auto& heard : take_fresh()) {
         for (const auto& [name, held] : held_) tell_one(*heard, {RuntimeChange::What::Reservation, iri_of(held), {}});
         for (const auto& [name, machine] : machines_)
-            tell_one(*heard, {RuntimeChange::What::Machine, {}, fleet::iri_of(machine)});
+            tell_one(*heard, {RuntimeChange::What::Machine, {}, fleet::iri_of(machine.object, machine.document)});
     }
 }
 
@@ -254,7 +274,7 @@ void FleetBroker::list_machines(model::IriFilter filter, link::Answered<std::vec
     serve([this, filter = std::move(filter), answer = std::move(answer)] {
         std::vector<IriMachine> out;
         for (const auto& [name, machine] : machines_) {
-            auto each = fleet::iri_of(machine);
+            auto each = fleet::iri_of(machine.object, machine.document);
             if (filter.matches(each.meta)) out.push_back(std::move(each));
         }
         answer(std::move(out));
@@ -274,10 +294,10 @@ void FleetBroker::do_create_machine(IriMachine wanted, link::Answered<IriMachine
     const uint64_t attempt = model::attempt_of(wanted.meta.labels);
     const auto known = machines_.find(name);
     if (known != machines_.end()) {
-        if (known->second.meta.deleted || known->second.attempt != attempt)
-            return answer(
-                base::conflict(fmt::format("machine {}: attempt {} is here still", name, known->second.attempt)));
-        return answer(fleet::iri_of(known->second));
+        const auto& machine = known->second.object;
+        if (machine.meta.deleted || machine.attempt != attempt)
+            return answer(base::conflict(fmt::format("machine {}: attempt {} is here still", name, machine.attempt)));
+        return answer(fleet::iri_of(machine, known->second.document));
     }
     if (removed_.contains(fmt::format("{}.{}", name, attempt)))
         return answer(base::conflict(fmt::format("machine {}: attempt {} was deleted", name, attempt)));
@@ -304,10 +324,10 @@ void FleetBroker::delete_machine(std::string id, link::Answered<bool> answer) {
             removed_.try_emplace(fmt::format("{}.{}", name, at == std::string::npos ? "1" : id.substr(at + 1)),
                                  now_.now + times_.tombstone);
             const auto by_lineage = machines_.find(name);
-            if (by_lineage != machines_.end()) return do_delete(kMachines, by_lineage->second.meta, answer);
+            if (by_lineage != machines_.end()) return do_delete(kMachines, by_lineage->second.object.meta, answer);
             return answer(not_here("machine", id));
         }
-        const auto& machine = known->second;
+        const auto& machine = known->second.object;
         removed_[fmt::format("{}.{}", id, machine.attempt)] = now_.now + times_.tombstone;
         if (machine.meta.deleted) return answer(true);
         do_delete(kMachines, machine.meta, answer);
@@ -317,10 +337,11 @@ void FleetBroker::delete_machine(std::string id, link::Answered<bool> answer) {
 void FleetBroker::patch_machine(const std::string& id, Json body, link::Answered<bool> answer) {
     const auto known = machines_.find(id);
     if (known == machines_.end()) return answer(not_here("machine", id));
-    send(fleet_patch(kMachines, known->second.meta, std::move(body)), [answer = std::move(answer)](const Reply& reply) {
-        if (!reply || !reply->ok()) return answer(trouble(reply));
-        answer(true);
-    });
+    send(fleet_patch(kMachines, known->second.object.meta, std::move(body)),
+         [answer = std::move(answer)](const Reply& reply) {
+             if (!reply || !reply->ok()) return answer(trouble(reply));
+             answer(true);
+         });
 }
 
 void FleetBroker::update_power(std::string id, bool on, link::Answered<bool> answer) {
@@ -338,29 +359,83 @@ void FleetBroker::update_annotations(std::string id, Labels annotations, link::A
     });
 }
 
-void FleetBroker::put_volume(std::string, model::IriVolume, bool, link::Answered<bool> answer) {
-    refuse(answer, "AttachVolume");
+// The Machine of this layer becomes what `edit` makes of it, unless somebody else has changed it meanwhile.
+void FleetBroker::edit_machine(std::string id, Edit edit, link::Answered<bool> answer) {
+    serve([this, id = std::move(id), edit = std::move(edit), answer = std::move(answer)] {
+        const auto known = machines_.find(id);
+        if (known == machines_.end()) return answer(not_here("machine", id));
+        auto machine = fleet::iri_of(known->second.object, known->second.document);
+        auto spec = edit(machine);
+        if (!spec) return answer(spec.error());
+        auto write = fleet_patch(kMachines, known->second.object.meta, Json(JsonObject{{"spec", std::move(*spec)}}));
+        write.revision = known->second.object.meta.revision;
+        send(std::move(write), [answer](const Reply& reply) {
+            if (!reply || !reply->ok()) return answer(trouble(reply));
+            answer(true);
+        });
+    });
 }
 
-void FleetBroker::detach_volume(std::string, std::string, link::Answered<bool> answer) {
-    refuse(answer, "DetachVolume");
+void FleetBroker::put_volume(std::string id, model::IriVolume volume, bool attach, link::Answered<bool> answer) {
+    const auto edit = [volume = std::move(volume), attach](IriMachine& machine) -> Result<Json> {
+        const auto gone = std::erase_if(machine.volumes, [&](const auto& each) { return each.name == volume.name; });
+        if (gone == 0 && !attach) return not_here("volume", volume.name);
+        machine.volumes.push_back(volume);
+        return volumes_of(machine);
+    };
+    edit_machine(std::move(id), edit, std::move(answer));
 }
 
-void FleetBroker::attach_interface(std::string, model::IriNetworkInterface, link::Answered<bool> answer) {
-    refuse(answer, "AttachNetworkInterface");
+void FleetBroker::detach_volume(std::string id, std::string name, link::Answered<bool> answer) {
+    const auto edit = [name = std::move(name)](IriMachine& machine) -> Result<Json> {
+        const auto gone = std::erase_if(machine.volumes, [&](const auto& each) { return each.name == name; });
+        if (gone == 0) return not_here("volume", name);
+        return volumes_of(machine);
+    };
+    edit_machine(std::move(id), edit, std::move(answer));
 }
 
-void FleetBroker::detach_interface(std::string, std::string, link::Answered<bool> answer) {
-    refuse(answer, "DetachNetworkInterface");
+void FleetBroker::attach_interface(std::string id, model::IriNetworkInterface nic, link::Answered<bool> answer) {
+    const auto edit = [nic = std::move(nic)](IriMachine& machine) -> Result<Json> {
+        std::erase_if(machine.network_interfaces, [&](const auto& each) { return each.name == nic.name; });
+        machine.network_interfaces.push_back(nic);
+        return interfaces_of(machine);
+    };
+    edit_machine(std::move(id), edit, std::move(answer));
+}
+
+void FleetBroker::detach_interface(std::string id, std::string name, link::Answered<bool> answer) {
+    const auto edit = [name = std::move(name)](IriMachine& machine) -> Result<Json> {
+        const auto gone =
+            std::erase_if(machine.network_interfaces, [&](const auto& each) { return each.name == name; });
+        if (gone == 0) return not_here("network interface", name);
+        return interfaces_of(machine);
+    };
+    edit_machine(std::move(id), edit, std::move(answer));
 }
 
 void FleetBroker::version(link::Answered<Version> answer) {
-    answer(Version{"berth-broker", "0.1.0"});
+    answer(Version{"berth-broker", "0.1.0", shown_.layer});
 }
 
-// The layer's classes stay its own: what can be had is asked by reserving it.
+// The classes of the layer; how many machines of each there may be, where its pools publish that and so shall it.
+std::vector<model::IriClassStatus> FleetBroker::class_status() const {
+    std::vector<model::IriClassStatus> out;
+    for (const auto& [name, known] : classes_) {
+        model::IriClassStatus status{name, known.capabilities, 0};
+        const std::string key = "class/machine." + name;
+        for (const auto& [pool, document] : pools_) {
+            const auto amounts = fleet::read_amounts(base::find(document, {"status", "allocatable"}));
+            const auto found = amounts ? amounts->find(key) : model::Amounts::const_iterator{};
+            if (shown_.publish_amounts && amounts && found != amounts->end()) status.quantity += found->second.value();
+        }
+        out.push_back(std::move(status));
+    }
+    return out;
+}
+
 void FleetBroker::status(link::Answered<std::vector<model::IriClassStatus>> answer) {
-    serve([answer = std::move(answer)] { answer(std::vector<model::IriClassStatus>()); });
+    serve([this, answer = std::move(answer)] { answer(class_status()); });
 }
 
 void FleetBroker::list_events(model::IriEventFilter, link::Answered<std::vector<model::IriEvent>> answer) {

@@ -27,7 +27,13 @@ public:
         base::Duration committed = std::chrono::seconds(120);
         base::Duration tombstone = std::chrono::seconds(240);
     };
+    // `layer` says to the poollet above where this layer's server is, for those on the same machine.
+    struct Shown {
+        std::string layer = {};
+        bool publish_amounts = false;
+    };
     FleetBroker(Doors doors, fleet::BrokerPlace place, Times times);
+    FleetBroker(Doors doors, fleet::BrokerPlace place, Times times, Shown shown);
 
     void turn(const Moment& now) override;
     base::Instant next() const override { return next_; }
@@ -64,6 +70,12 @@ private:
         bool deleting = false;
     };
 
+    struct Placed {
+        fleet::Machine object;
+        Json document;
+    };
+    using Edit = std::function<Result<Json>(model::IriMachine& machine)>;
+
     template <class Work>
     void serve(Work work) {
         inbox().push([this, work = std::move(work)]() mutable {
@@ -84,12 +96,17 @@ private:
     void do_create_machine(model::IriMachine wanted, link::Answered<model::IriMachine> answer);
     void do_delete(const std::string& resource, const model::Meta& meta, link::Answered<bool> answer);
     void patch_machine(const std::string& id, Json body, link::Answered<bool> answer);
+    void edit_machine(std::string id, Edit edit, link::Answered<bool> answer);
+    std::vector<model::IriClassStatus> class_status() const;
 
     link::Session<Sent> session_;
     const fleet::BrokerPlace place_;
     const Times times_;
-    std::map<std::string, Held> held_;                // by name
-    std::map<std::string, fleet::Machine> machines_;  // by name
+    const Shown shown_;
+    std::map<std::string, Held> held_;                    // by name
+    std::map<std::string, Placed> machines_;              // by name
+    std::map<std::string, fleet::MachineClass> classes_;  // by name
+    std::map<std::string, Json> pools_;                   // by name
     std::map<std::string, base::Instant>
         ended_;  // names of reservations that were deleted: late copies come to nothing
     std::map<std::string, base::Instant> removed_;  // the same of machines, with their attempt

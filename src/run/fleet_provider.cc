@@ -20,6 +20,7 @@ using model::IriReservation;
 constexpr base::Duration kLongestWait = std::chrono::seconds(5);
 constexpr size_t kMostEvents = 1000;
 constexpr size_t kMostResources = 128;
+constexpr int64_t kLargestDisk = int64_t{1} << 50;  // a machine may have a hundred of them
 
 // "LINEAGE.ATTEMPT": a reservation's id. Calls about an older attempt do nothing to a later one.
 std::string id_of(const std::string& lineage, uint64_t attempt) {
@@ -31,6 +32,11 @@ std::pair<std::string, uint64_t> parts_of(const std::string& id, char mark = '.'
     uint64_t attempt = 0;
     if (dot != std::string::npos) std::from_chars(id.data() + dot + 1, id.data() + id.size(), attempt);
     return {id.substr(0, dot), attempt};
+}
+
+// IronCore's poollets know no state for a machine that was stopped; Suspended is what they take for off.
+model::IriMachineState state_of(bool on) {
+    return on ? model::IriMachineState::Running : model::IriMachineState::Suspended;
 }
 
 Status check_amounts(const std::string& what, const model::Amounts& amounts) {
@@ -52,7 +58,8 @@ FleetProvider::FleetProvider(ProviderOptions options, std::unique_ptr<FleetJourn
       options_(std::move(options)),
       journal_(std::move(journal)),
       hook_(std::move(hook)),
-      table_(options_.capacity, options_.times) {}
+      table_(options_.capacity, options_.times),
+      metrics_(options_.metrics == nullptr ? nullptr : std::make_unique<ProviderMetrics>(*options_.metrics)) {}
 
 Status FleetProvider::open(const Moment& now) {
     now_ = now;
@@ -74,6 +81,7 @@ void FleetProvider::turn(const Moment& now) {
     inbox().run();
     table_.pass_time(now_.now);
     commit();
+    if (metrics_) metrics_->show(table_);
     next_ = now_.now + kLongestWait;
     if (const auto end = table_.next()) next_ = std::min(next_, *end);
 }
@@ -177,7 +185,7 @@ void FleetProvider::status(link::Answered<std::vector<model::IriClassStatus>> an
                     const int64_t all = has == table_.capacity().end() ? 0 : has->second.milli();
                     if (amount.milli() > 0) fit = std::min(fit, all / amount.milli());
                 }
-                out.push_back({name, capabilities, fit});
+                out.push_back({name, capabilities, options_.publish_amounts ? fit : 0});
             }
             return out;
         });
@@ -229,18 +237,24 @@ Result<IriMachine> FleetProvider::create(IriMachine machine) {
     machine.meta.id = lineage;
     model::Amounts amounts = TRY(needs(machine));
     TRY(check_amounts(fmt::format("machine {}", lineage), amounts));
-    TRY(table_.place({lineage, model::attempt_of(machine.meta.labels), std::move(amounts)}, now_.now));
+    const auto placed = table_.place({lineage, model::attempt_of(machine.meta.labels), std::move(amounts)}, now_.now);
+    if (!placed) {
+        note(machine.meta, true, "Refused", placed.error().message);
+        return placed.error();
+    }
     machine.meta.created_at = now_.wall.nanos;
     machine.meta.generation = 1;
     machine.observed_generation = 1;
-    machine.state = machine.on ? model::IriMachineState::Running : model::IriMachineState::Stopped;
+    machine.state = state_of(machine.on);
     if (hook_) {
         const auto made = hook_("create", machine);
         if (!made) {
             table_.remove(lineage, now_.now);
+            note(machine.meta, true, "FailedCreate", made.error().message);
             return made.error();
         }
     }
+    note(machine.meta, false, "Created", "it has its room");
     machines_[lineage] = machine;
     changed_.insert(lineage);
     return machine;
@@ -264,13 +278,48 @@ Result<bool> FleetProvider::remove(const std::string& id) {
     return true;
 }
 
+// Network interfaces and local disks that come need room, and those that go leave it.
+Status FleetProvider::fit(const IriMachine& before, const IriMachine& after) {
+    const auto known = table_.machines().find(before.meta.id);
+    if (known == table_.machines().end()) return {};
+    const auto disks = [](const IriMachine& machine) {
+        int64_t out = 0;
+        for (const auto& volume : machine.volumes) out += std::clamp<int64_t>(volume.local_disk_bytes, 0, kLargestDisk);
+        return out;
+    };
+    model::Amounts amounts = known->second.amounts;
+    const auto adjust = [&](const char* name, int64_t by, Quantity::Format format) {
+        if (by == 0) return;
+        Quantity& amount = amounts[name];
+        amount += Quantity::from_value(by, format);
+        if (amount.is_zero() || amount.is_negative()) amounts.erase(name);
+    };
+    adjust(
+        "nics",
+        static_cast<int64_t>(after.network_interfaces.size()) - static_cast<int64_t>(before.network_interfaces.size()),
+        Quantity::Format::DecimalSI);
+    adjust("localStorage", disks(after) - disks(before), Quantity::Format::BinarySI);
+    if (amounts == known->second.amounts) return {};
+    return table_.change(before.meta.id, amounts, now_.now);
+}
+
+void FleetProvider::note(const model::IriMeta& about, bool warning, const std::string& reason,
+                         const std::string& words) {
+    if (events_.size() >= kMostEvents) events_.pop_front();
+    events_.push_back({about, reason, words, warning ? "Warning" : "Normal", "", now_.wall.nanos / 1'000'000'000});
+}
+
 void FleetProvider::change(std::string id, link::Answered<bool> answer, Change change) {
     serve<bool>(std::move(answer), [this, id, change]() -> Result<bool> {
         const auto found = machines_.find(id);
         if (found == machines_.end()) return base::not_found(fmt::format("machine {} is not known", id));
         IriMachine changed = found->second;
         TRY(change(changed));
-        if (hook_) TRY(hook_("update", changed));
+        TRY(fit(found->second, changed));
+        if (const auto done = hook_ ? hook_("update", changed) : Status(); !done) {
+            CHECK(fit(changed, found->second).ok());  // what was there fits
+            return done.error();
+        }
         changed.meta.generation += 1;
         changed.observed_generation = changed.meta.generation;
         found->second = std::move(changed);
@@ -282,7 +331,7 @@ void FleetProvider::change(std::string id, link::Answered<bool> answer, Change c
 void FleetProvider::update_power(std::string id, bool on, link::Answered<bool> answer) {
     change(std::move(id), std::move(answer), [on](IriMachine& machine) -> Status {
         machine.on = on;
-        machine.state = on ? model::IriMachineState::Running : model::IriMachineState::Stopped;
+        machine.state = state_of(on);
         return {};
     });
 }
@@ -303,10 +352,6 @@ void FleetProvider::put_volume(std::string id, model::IriVolume volume, bool att
             *at = volume;
         } else if (!attach) {
             return base::not_found(fmt::format("volume {} is not attached", volume.name));
-        } else if (volume.local_disk_bytes > 0) {
-            return base::Error{
-                Reason::TooManyRequests,
-                fmt::format("volume {}: a local disk is part of what its machine reserved", volume.name)};
         } else {
             all.push_back(volume);
         }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -8,6 +9,7 @@
 #include "fleet/hold_table.h"
 #include "link/machine_runtime.h"
 #include "run/driver.h"
+#include "run/fleet_metrics.h"
 #include "run/inbox.h"
 #include "run/served_runtime.h"
 
@@ -33,7 +35,9 @@ struct ProviderOptions {
     model::Amounts capacity;
     std::map<std::string, model::Amounts> classes;
     fleet::HoldTimes times = {};
-    std::string epoch;  // of the ledger
+    std::string epoch;             // of the ledger
+    bool publish_amounts = false;  // to whoever asks for its status
+    base::Metrics* metrics = nullptr;
 };
 
 // The owner of hardware, who alone decides. A driver: calls come in by its inbox, leases end in its turns.
@@ -81,6 +85,7 @@ private:
     template <class T>
     void serve(link::Answered<T> answer, std::function<Result<T>()> call) {
         inbox().push([this, answer = std::move(answer), call = std::move(call)] {
+            if (metrics_) metrics_->called();
             auto result = std::make_shared<Result<T>>(failed_ ? Result<T>(*failed_) : call());
             answers_.push_back([answer, result] { answer(std::move(*result)); });
         });
@@ -88,6 +93,8 @@ private:
     void change(std::string id, link::Answered<bool> answer, Change change);
     Result<model::IriMachine> create(model::IriMachine machine);
     Result<bool> remove(const std::string& id);
+    Status fit(const model::IriMachine& before, const model::IriMachine& after);
+    void note(const model::IriMeta& about, bool warning, const std::string& reason, const std::string& words);
     Result<model::Amounts> needs(const model::IriMachine& machine) const;
     model::IriReservation reservation(const std::string& lineage) const;
     void commit();
@@ -102,8 +109,9 @@ private:
     std::map<std::string, model::IriMeta> metas_;        // of reservations, by lineage
     std::map<std::string, std::string> known_ids_;       // of reservations that watchers know, by lineage
     std::set<std::string> changed_;                      // machines beside the table's own changes
-    std::vector<model::IriEvent> events_;
+    std::deque<model::IriEvent> events_;
     std::vector<std::function<void()>> answers_;
+    std::unique_ptr<ProviderMetrics> metrics_;
     std::optional<Error> failed_;  // of the journal: nothing is promised any more
     Moment now_;
     base::Instant next_;

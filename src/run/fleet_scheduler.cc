@@ -31,12 +31,32 @@ std::string reservation_name(const fleet::Machine& machine) {
     return fmt::format("{}-{}-{}", machine.meta.name, fleet::short_hash(machine.lineage).substr(0, 5), machine.attempt);
 }
 
+JsonArray others_finalizers(const fleet::Machine& machine) {
+    JsonArray out;
+    for (const auto& each : machine.finalizers) {
+        if (each != fleet::kMachineFinalizer) out.emplace_back(each);
+    }
+    return out;
+}
+
+// "a: Accepted, b: Rejected (Contended)": who was asked, and what each said.
+std::string answers_of(const fleet::Reservation& reservation) {
+    std::string out;
+    for (const auto& [name, answer] : reservation.asked.entries) {
+        const auto reason = model::name_of(answer.reason);
+        out += fmt::format("{}{}: {}{}", out.empty() ? "" : ", ", name, model::name_of(answer.state),
+                           reason.empty() ? "" : fmt::format(" ({})", reason));
+    }
+    return out.empty() ? "nobody has answered" : out;
+}
+
 }  // namespace
 
 FleetScheduler::FleetScheduler(Doors doors, fleet::RoundRules rules)
     : session_(std::move(doors.server), std::move(doors.wake)),
       recorder_(session_.server(), "berth-fleet-scheduler"),
-      rules_(rules) {
+      rules_(rules),
+      metrics_(doors.metrics == nullptr ? nullptr : std::make_unique<LayerMetrics>(*doors.metrics)) {
     for (const char* resource : {fleet::kMachineClasses, fleet::kMachinePools, fleet::kReservations,
                                  fleet::kDraftReservations, fleet::kMachines}) {
         session_.follow(resource, fleet_resource(resource));
@@ -80,6 +100,7 @@ void FleetScheduler::take(const std::string& resource, const link::FeedEvent& ev
         wake_all();
     } else if (resource == fleet::kMachinePools) {
         std::erase_if(pools_, [&](const auto& pool) { return pool.name == key; });
+        gone_.erase(key);
         auto read = fleet::read_pool(*document);
         if (put && read) pools_.push_back(std::move(*read));
         wake_all();
@@ -112,8 +133,11 @@ void FleetScheduler::take_machine(const std::string& key, const Json* document) 
     dirty_.insert(read->lineage);
     machine_by_lineage_[read->lineage] = key;
     Placed& placed = machines_[key];
-    if (placed.object.meta.uid != read->meta.uid) placed = {};
-    if (placed.object.attempt != read->attempt) placed.memory.retry_at.reset();
+    if (placed.object.meta.uid != read->meta.uid) {
+        placed = {};
+        placed.came = now_.now;
+    }
+    if (placed.object.attempt != read->attempt) placed.memory = {.failures = placed.memory.failures};
     placed.object = std::move(*read);
 }
 
@@ -140,7 +164,7 @@ void FleetScheduler::take_reservation(const std::string& resource, const std::st
     by_lineage_[read->ask.lineage].insert(place);
     Held& held = held_[place];
     const bool same = held.object.meta.uid == read->meta.uid;
-    if (!same) held = {.object = {}, .memory = {}, .came = now_.now};
+    if (!same) held = {.object = {}, .memory = {}, .came = now_.now, .counted = false};
     time_replies(same ? &held : nullptr, *read);
     held.object = std::move(*read);
 }
@@ -188,17 +212,46 @@ void FleetScheduler::look(const std::string& lineage) {
     if (held != nullptr && !held->object.meta.deleted) round = round_of(*held, key, machine != nullptr);
     if (machine == nullptr || pace_.busy(machine_key(named->second))) return;
     if (held != nullptr && pace_.busy(key)) return;
+    machine->memory.pool_gone_at = pool_gone(machine->object.pool);
     const Step step =
         fleet::next_step(machine->object, held == nullptr ? nullptr : &held->object, round, machine->memory, now_.now);
     look_again(lineage, step.next);
     act(*machine, held, key, step);
 }
 
+// Since when the pool of a Machine is no longer there.
+std::optional<base::Instant> FleetScheduler::pool_gone(const std::string& pool) {
+    const bool there = std::any_of(pools_.begin(), pools_.end(), [&](const auto& each) { return each.name == pool; });
+    if (pool.empty() || there) return std::nullopt;
+    return gone_.try_emplace(pool, now_.now).first->second;
+}
+
+// The entry of a pool that is gone, and that nothing is bound at, goes, too. True: it is being written.
+bool FleetScheduler::drop_vanished(const Held& held, const std::string& key) {
+    const auto& entries = held.object.asked.entries;
+    for (size_t i = 0; i < entries.size(); ++i) {
+        const auto& [name, answer] = entries[i];
+        const bool there =
+            std::any_of(pools_.begin(), pools_.end(), [&, pool = name](const auto& each) { return each.name == pool; });
+        if (there || answer.state == HoldState::Bound) continue;
+        const std::string path = fmt::format("/status/pools/{}", i);
+        auto write = fleet_write(Verb::JsonPatch, held.object.resource, held.object.meta,
+                                 JsonArray{JsonObject{{"op", "test"}, {"path", path + "/name"}, {"value", name}},
+                                           JsonObject{{"op", "remove"}, {"path", path}}},
+                                 "status");
+        write.revision = held.object.meta.revision;
+        send(std::move(write), {key});
+        return true;
+    }
+    return false;
+}
+
 // What the layer says of a reservation, asked of further pools and told upward as far as that is due.
 fleet::Round FleetScheduler::round_of(Held& held, const std::string& key, bool has_machine) {
     fleet::Round round = fleet::next_round(held.object.asked, held.memory, pools_, times_, rules_, now_.now);
     look_again(held.object.ask.lineage, round.next);
-    if (pace_.busy(key)) return round;
+    if (round.decided && !std::exchange(held.counted, true) && metrics_) metrics_->decided(now_.now - held.came);
+    if (pace_.busy(key) || drop_vanished(held, key)) return round;
     // The Machine's commitment names the one pool, too: one write for both.
     const bool accepted = round.answer.state == HoldState::Accepted || round.answer.state == HoldState::Bound;
     const bool commits = has_machine && round.decided && accepted && held.object.asked.commit.empty();
@@ -268,25 +321,43 @@ void FleetScheduler::act(Placed& placed, Held* held, const std::string& held_key
                 fleet_patch(fleet::kMachines, machine.meta,
                             JsonObject{{"spec", JsonObject{{"machinePoolRef", JsonObject{{"name", step.pool}}}}}});
             write.revision = machine.meta.revision;
-            send(std::move(write),
-                 {key, fleet_key(machine.meta), "Scheduled", fmt::format("goes to pool {}", step.pool)});
+            send(std::move(write), {key, fleet_key(machine.meta), "Scheduled",
+                                    fmt::format("goes to pool {}; {}", step.pool, answers_of(held->object))});
+            if (metrics_) metrics_->placed(now_.now - placed.came);
             break;
         }
+        case Step::Do::LetGo:
+            let_go(machine);
+            break;
         case Step::Do::NextAttempt:
         case Step::Do::ClearPool: {
-            const JsonObject labels{{model::kAttemptLabel, std::to_string(machine.attempt + 1)}};
-            JsonObject body{{"metadata", JsonObject{{"labels", labels}}}};
+            JsonObject meta{{"labels", JsonObject{{model::kAttemptLabel, std::to_string(machine.attempt + 1)}}}};
+            JsonObject body;
             if (step.what == Step::Do::ClearPool) body["spec"] = JsonObject{{"machinePoolRef", Json()}};
-            auto write = fleet_patch(fleet::kMachines, machine.meta, std::move(body));
+            // The poollet of a pool that is gone takes nothing off any more.
+            if (placed.memory.pool_gone_at) meta["finalizers"] = others_finalizers(machine);
+            body["metadata"] = std::move(meta);
+            if (metrics_) metrics_->tried_again();
+            auto write = fleet_patch(fleet::kMachines, machine.meta, Json(std::move(body)));
             write.revision = machine.meta.revision;
-            send(std::move(write), {key, fleet_key(machine.meta), "FailedScheduling",
-                                    fmt::format("no pool has room ({}); it is tried again", step.why)});
+            send(std::move(write),
+                 {key, fleet_key(machine.meta), "FailedScheduling",
+                  fmt::format("no pool has room ({}); it is tried again; {}", step.why.empty() ? "no answer" : step.why,
+                              held == nullptr ? "" : answers_of(held->object))});
             break;
         }
     }
 }
 
+void FleetScheduler::let_go(const fleet::Machine& machine) {
+    auto write = fleet_patch(fleet::kMachines, machine.meta,
+                             JsonObject{{"metadata", JsonObject{{"finalizers", others_finalizers(machine)}}}});
+    write.revision = machine.meta.revision;
+    send(std::move(write), {machine_key(fleet_key(machine.meta))});
+}
+
 void FleetScheduler::send(model::Write write, Sent sent) {
+    if (metrics_) metrics_->wrote();
     pace_.sent(sent.key);
     session_.send(request_for(std::move(write)), std::move(sent));
 }

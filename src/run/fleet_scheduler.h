@@ -14,6 +14,7 @@
 #include "link/session.h"
 #include "run/driver.h"
 #include "run/fleet_feeds.h"
+#include "run/fleet_metrics.h"
 
 namespace berth::run {
 
@@ -24,6 +25,7 @@ public:
     struct Doors {
         std::unique_ptr<link::ApiClient> server;
         link::Wake wake;
+        base::Metrics* metrics = nullptr;
     };
     FleetScheduler(Doors doors, fleet::RoundRules rules);
 
@@ -38,10 +40,12 @@ private:
         fleet::Reservation object;
         fleet::RoundMemory memory;
         base::Instant came;
+        bool counted = false;  // its decision
     };
     struct Placed {
         fleet::Machine object;
         fleet::PlacingMemory memory;
+        base::Instant came;
         std::string said;  // what people heard last
     };
     // By "resource namespace/name", as Pace has it.
@@ -63,6 +67,9 @@ private:
     fleet::Round round_of(Held& held, const std::string& key, bool leave_asking);
     void act(Placed& machine, Held* held, const std::string& held_key, const fleet::Step& step);
     void reserve(Placed& machine);
+    void let_go(const fleet::Machine& machine);
+    std::optional<base::Instant> pool_gone(const std::string& pool);
+    bool drop_vanished(const Held& held, const std::string& key);
     void tell_report(Held& held, const std::string& key, const model::HoldAnswer& answer);
     void send(model::Write write, Sent sent);
     void look_again(const std::string& lineage, std::optional<base::Instant> at);
@@ -76,11 +83,13 @@ private:
     std::map<std::string, Placed> machines_;
     std::map<std::string, fleet::MachineClass> classes_;
     std::vector<fleet::Pool> pools_;
+    std::map<std::string, base::Instant> gone_;                // pools that Machines name and nobody has, since when
     std::map<std::string, std::set<std::string>> by_lineage_;  // reservations
     std::map<std::string, std::string> machine_by_lineage_;
     std::set<std::string> dirty_;               // lineages
     std::map<std::string, base::Instant> due_;  // the same, later
     fleet::ReplyTimes times_;
+    std::unique_ptr<LayerMetrics> metrics_;
     Moment now_;
     base::Instant next_;
     bool stopping_ = false;

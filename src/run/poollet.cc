@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "base/log.h"
-#include "fleet/translate.h"
 #include "model/times.h"
 
 namespace berth::run {
@@ -24,6 +22,7 @@ constexpr base::Duration kLongestWait = std::chrono::seconds(5);
 constexpr base::Duration kRenewEvery = std::chrono::seconds(10);
 constexpr base::Duration kStatusEvery = std::chrono::seconds(10);
 constexpr base::Duration kCompareEvery = std::chrono::seconds(30);
+constexpr const char* kBestEffort = "best-effort";    // in place of an id below
 constexpr const char* kPoolLabel = "berth.dev/pool";  // below: which pool above brought it
 
 }  // namespace
@@ -34,6 +33,10 @@ Poollet::Poollet(Doors doors, PoolletOptions options)
       runtime_(std::move(doors.runtime)),
       session_(std::move(doors.server), doors.wake),
       recorder_(session_.server(), "machinepoollet") {
+    if (doors.metrics != nullptr) {
+        called_ = &doors.metrics->counter("berth_fleet_calls_total", "Calls between pools and what is below them.");
+        wrote_ = &doors.metrics->counter("berth_fleet_writes_total", "Writes to the server of the layer.");
+    }
     for (const char* resource :
          {fleet::kMachineClasses, kMachinePools, fleet::kReservations, fleet::kDraftReservations, kMachines}) {
         session_.follow(resource, fleet_resource(resource));
@@ -189,10 +192,12 @@ void Poollet::keep_watch() {
 void Poollet::keep_pool() {
     if (now_.now >= status_at_) {
         status_at_ = now_.now + kStatusEvery;
+        if (!version_known_) ask_version();
         runtime_->status(expect<std::vector<model::IriClassStatus>>([this](const auto& answer) {
             if (answer) {
                 below_ = *answer;
                 silent_ = 0;
+                if (best_effort_) best_effort_->resize(*below_, now_.now);
             } else if (++silent_ > 1) {
                 below_.reset();
             } else {
@@ -203,20 +208,49 @@ void Poollet::keep_pool() {
     later(status_at_);
     const std::string key = std::string(kMachinePools) + " " + options_.pool;
     if (pace_.busy(key)) return;
-    if (!pool_) {
-        JsonObject labels;
-        for (const auto& [name, value] : options_.labels) labels[name] = value;
-        JsonObject body{{"apiVersion", "compute.ironcore.dev/v1alpha1"},
-                        {"kind", "MachinePool"},
-                        {"metadata", JsonObject{{"name", options_.pool}, {"labels", std::move(labels)}}},
-                        {"spec", JsonObject{{"providerID", options_.provider_id}}}};
-        pace_.sent(key);
-        session_.send(request_for({Verb::Create, kMachinePools, fleet::kVersion, "", "", "", std::move(body)}), {key});
-        return;
+    if (!pool_) return make_pool(key);
+    if (const auto known = fleet::meta_of(*pool_).annotations.get(fleet::kLayer); !layer_.empty() && known != layer_) {
+        const JsonObject notes{{fleet::kLayer, layer_}};
+        return send(key, fleet_patch(kMachinePools, fleet::meta_of(*pool_),
+                                     JsonObject{{"metadata", JsonObject{{"annotations", notes}}}}));
     }
     // At the start nothing is known of what is below.
     if (!below_ && silent_ == 0) return;
     tell_pool(fleet::meta_of(*pool_), below_.has_value(), below_.value_or(std::vector<model::IriClassStatus>()));
+}
+
+void Poollet::make_pool(const std::string& key) {
+    JsonObject labels;
+    for (const auto& [name, value] : options_.labels) labels[name] = value;
+    JsonObject body{{"apiVersion", "compute.ironcore.dev/v1alpha1"},
+                    {"kind", "MachinePool"},
+                    {"metadata", JsonObject{{"name", options_.pool}, {"labels", std::move(labels)}}},
+                    {"spec", JsonObject{{"providerID", options_.provider_id}}}};
+    send(key, {Verb::Create, kMachinePools, fleet::kVersion, "", "", "", std::move(body)});
+}
+
+// Who is below; asked until it says so.
+void Poollet::ask_version() {
+    using Version = link::MachineRuntime::Version;
+    runtime_->version(expect<Version>([this](const Result<Version>& answer) {
+        if (!answer) return;
+        version_known_ = true;
+        if (!answer->name.empty()) runtime_name_ = answer->name;
+        layer_ = answer->layer;
+    }));
+}
+
+// {"class/machine.small":"3"}: how many machines there may be, or how many more.
+JsonObject Poollet::amounts_of(const std::vector<model::IriClassStatus>& classes, bool allocatable) const {
+    JsonObject out;
+    for (const auto& each : classes) {
+        int64_t count = each.quantity;
+        for (const auto& [uid, placed] : placed_) {
+            if (allocatable && placed.below && placed.object.machine_class == each.name) --count;
+        }
+        out["class/machine." + each.name] = std::to_string(std::max<int64_t>(0, count));
+    }
+    return out;
 }
 
 // Amounts stay below, unless their owner publishes them.
@@ -235,7 +269,17 @@ void Poollet::tell_pool(const model::Meta& meta, bool ready, const std::vector<m
     const Json* told = status == nullptr ? nullptr : base::find(*status, {"availableMachineClasses"});
     const bool same_classes = told == nullptr ? names.empty() : *told == Json(names);
     const std::string word = ready ? "True" : "False";
-    if (known == word && (same_classes || !ready)) return;
+    JsonObject body{{"state", "Ready"}, {"availableMachineClasses", names}};
+    bool same_amounts = true;
+    for (const bool allocatable : {false, true}) {
+        if (!options_.publish_amounts || !ready) break;
+        const char* member = allocatable ? "allocatable" : "capacity";
+        Json amounts(amounts_of(classes, allocatable));
+        const Json* has = status == nullptr ? nullptr : base::find(*status, {member});
+        same_amounts = same_amounts && (has == nullptr ? amounts.get_object().empty() : *has == amounts);
+        body[member] = std::move(amounts);
+    }
+    if (known == word && ((same_classes && same_amounts) || !ready)) return;
     const auto at = model::time_text(now_.wall);
     JsonObject condition{{"type", "Ready"},
                          {"status", word},
@@ -243,14 +287,15 @@ void Poollet::tell_pool(const model::Meta& meta, bool ready, const std::vector<m
                          {"message", ready ? "what is below answers" : "what is below does not answer"},
                          {"lastUpdateTime", at},
                          {"lastTransitionTime", at}};
-    const std::string key = std::string(kMachinePools) + " " + options_.pool;
+    body["conditions"] = JsonArray{condition};
+    send(std::string(kMachinePools) + " " + options_.pool,
+         fleet_patch(kMachinePools, meta, JsonObject{{"status", std::move(body)}}, "status"));
+}
+
+void Poollet::send(const std::string& key, model::Write write) {
+    if (wrote_ != nullptr) wrote_->add();
     pace_.sent(key);
-    session_.send(request_for(fleet_patch(kMachinePools, meta,
-                                          JsonObject{{"status", JsonObject{{"state", "Ready"},
-                                                                           {"conditions", JsonArray{condition}},
-                                                                           {"availableMachineClasses", names}}}},
-                                          "status")),
-                  {key});
+    session_.send(request_for(std::move(write)), {key});
 }
 
 // Both ways: what is here and not below is asked for again, what is below and not here is released.
@@ -262,12 +307,20 @@ void Poollet::compare() {
                                 if (answer) return take_lists(*answer);
                                 compare_at_ = now_.now + std::chrono::seconds(1);
                             }));
-    runtime_->list_reservations(ours, expect<std::vector<model::IriReservation>>([this](const auto& answer) {
-                                    if (answer) take_lists(*answer);
-                                }));
+    const auto listed = [this, asked_at = now_.now](const auto& answer) {
+        if (answer) take_lists(*answer, asked_at);
+    };
+    runtime_->list_reservations(ours, expect<std::vector<model::IriReservation>>(listed));
 }
 
-void Poollet::take_lists(const std::vector<model::IriReservation>& reservations) {
+void Poollet::take_lists(const std::vector<model::IriReservation>& reservations, base::Instant asked_at) {
+    std::set<std::string> there;
+    for (const auto& below : reservations) there.insert(below.meta.id);
+    // What should be there and is not: its renewal says whether it is lost.
+    for (auto& [uid, held] : held_) {
+        const bool missing = !held.id.empty() && held.came_at < asked_at && !there.contains(held.id);
+        if (missing) held.renew_at = now_.now;
+    }
     for (const auto& below : reservations) {
         const std::string uid(below.meta.labels.get("machinepoollet.ironcore.dev/reservation-uid"));
         const auto held = held_.find(uid);
@@ -289,6 +342,7 @@ void Poollet::take_lists(const std::vector<model::IriMachine>& machines) {
         if (placed != placed_.end()) {
             placed->second.id = below.meta.id;
             placed->second.below = below;
+            place_best_effort(placed->second);
         } else if (!uid.empty()) {
             runtime_->delete_machine(below.meta.id, expect<bool>([](const auto&) {}));
         }
@@ -360,6 +414,7 @@ void Poollet::heard(const std::string& uid, Answer answer) {
     if (answer) {
         held.failures = 0;
         held.renew_at = now_.now + kRenewEvery;
+        if (held.id.empty()) held.came_at = now_.now;
         held.id = answer->meta.id;
         by_id_[held.id] = uid;
         return take_answer(held, *answer);
@@ -369,13 +424,30 @@ void Poollet::heard(const std::string& uid, Answer answer) {
         return;
     }
     if (answer.error().reason == Reason::MethodNotAllowed) {
-        // Best effort: nobody below can hold anything, so its Machine is tried.
-        held.id = "best-effort";
-        held.answer = HoldAnswer{HoldState::Accepted, HoldReason::None, 0, std::nullopt, true};
-        return;
+        return hold_best_effort(held);
     }
     held.retry_at = now_.now + pause(++held.failures);
     later(held.retry_at);
+}
+
+// Nobody below can hold anything: we keep the ledger, as far as machines of classes are counted, and say so.
+void Poollet::hold_best_effort(Held& held) {
+    if (!best_effort_) {
+        best_effort_.emplace(below_.value_or(std::vector<model::IriClassStatus>()), now_.now);
+        for (const auto& [uid, placed] : placed_) place_best_effort(placed);
+        base::log_warning("What is below knows no reservations: they are kept here, best effort",
+                          {{"pool", options_.pool}});
+    }
+    held.id = kBestEffort;
+    const bool commits = held.object.asked.commit == options_.pool;
+    held.answer = best_effort_->hold(held.object.ask, commits, now_.now);
+    held.renew_at = now_.now + kRenewEvery;
+    later(held.renew_at);
+}
+
+void Poollet::place_best_effort(const Placed& placed) {
+    if (!best_effort_ || !placed.below) return;
+    best_effort_->place(placed.object.lineage, placed.object.attempt, placed.object.machine_class, now_.now);
 }
 
 // Answers that overtook one another: the newest counts, and an attempt never goes back.
@@ -389,7 +461,12 @@ void Poollet::take_answer(Held& held, const model::IriReservation& below) {
 }
 
 void Poollet::look_after(const std::string& uid, Held& held) {
-    if (!held.answer || held.id == "best-effort") return;
+    if (!held.answer) return;
+    if (held.id == kBestEffort) {
+        const bool commits = held.object.asked.commit == options_.pool && !held.answer->committed;
+        if (commits || now_.now >= held.renew_at) hold_best_effort(held);
+        return later(held.renew_at);
+    }
     // A refusal is kept alive, too: room that comes is told to those who wait for it.
     if (held.answer->state >= HoldState::Bound) return;
     const auto reply = [this, uid](const Answer& answer) { heard(uid, answer); };
@@ -410,13 +487,19 @@ void Poollet::release(const std::string& uid, Held& held) {
     if (held.id.empty()) return;
     if (now_.now < held.retry_at && held.failures > 0) return later(held.retry_at);
     const std::string id = held.id;
+    if (id == kBestEffort) {
+        if (best_effort_) best_effort_->release(held.object.ask.lineage, now_.now);
+        held.id.clear();
+        if (held.answer && held.answer->state != HoldState::Bound) held.answer = HoldAnswer{HoldState::Released};
+        return write_entry(held);
+    }
     held.calling = true;
     const auto released = [this, uid, id](const Result<bool>& answer) {
         const auto found = held_.find(uid);
         if (found == held_.end()) return;
         Held& here = found->second;
         here.calling = false;
-        if (!answer && answer.error().reason != Reason::NotFound && id != "best-effort") {
+        if (!answer && answer.error().reason != Reason::NotFound) {
             here.retry_at = now_.now + pause(++here.failures);
             return later(here.retry_at);
         }
@@ -459,8 +542,7 @@ void Poollet::write_entry(Held& held) {
                                    {"value", JsonObject{{"pools", JsonArray{Json(fleet::entry_document(entry))}}}}});
     }
     write.body = Json(std::move(steps));
-    pace_.sent(key);
-    session_.send(request_for(std::move(write)), {key});
+    send(key, std::move(write));
 }
 
 // --- Machines.
@@ -471,7 +553,58 @@ void Poollet::work_on(const std::string& uid, Placed& placed) {
     if (!ours) return take_away(uid, placed);
     if (!placed.object.finalized) return set_finalizer(placed, true);
     if (!placed.below) return bring(uid, placed);
-    write_machine(placed);
+    const bool settled = update(uid, placed);
+    write_machine(placed, settled);
+}
+
+// What its spec says otherwise than what is below, one call at a time. True: nothing.
+bool Poollet::update(const std::string& uid, Placed& placed) {
+    const auto wanted = fleet::iri_machine(placed.document, placed.object, {});
+    const auto step = fleet::next_update(wanted, *placed.below);
+    if (!step) return true;
+    if (now_.now < placed.retry_at) {
+        later(placed.retry_at);
+        return false;
+    }
+    placed.calling = true;
+    auto reply = expect<bool>([this, uid, done = *step](const Result<bool>& answer) { updated(uid, done, answer); });
+    const std::string& id = placed.id;
+    using Do = fleet::MachineUpdate::Do;
+    switch (step->what) {
+        case Do::Power:
+            runtime_->update_power(id, step->on, std::move(reply));
+            break;
+        case Do::AttachVolume:
+        case Do::UpdateVolume:
+            runtime_->put_volume(id, step->volume, step->what == Do::AttachVolume, std::move(reply));
+            break;
+        case Do::DetachVolume:
+            runtime_->detach_volume(id, step->volume.name, std::move(reply));
+            break;
+        case Do::AttachInterface:
+            runtime_->attach_interface(id, step->network_interface, std::move(reply));
+            break;
+        case Do::DetachInterface:
+            runtime_->detach_interface(id, step->network_interface.name, std::move(reply));
+            break;
+    }
+    return false;
+}
+
+// The owner of the hardware admits it or refuses; the Machine stays what it was.
+void Poollet::updated(const std::string& uid, const fleet::MachineUpdate& done, const Result<bool>& answer) {
+    const auto found = placed_.find(uid);
+    if (found == placed_.end()) return;
+    Placed& here = found->second;
+    here.calling = false;
+    if (answer && here.below) {
+        here.failures = 0;
+        return fleet::apply(done, *here.below);
+    }
+    if (answer) return;
+    here.retry_at = now_.now + pause(++here.failures);
+    later(here.retry_at);
+    say(here, true, "FailedUpdate", answer.error().message);
 }
 
 void Poollet::set_finalizer(Placed& placed, bool there) {
@@ -485,8 +618,7 @@ void Poollet::set_finalizer(Placed& placed, bool there) {
     auto write = fleet_patch(kMachines, placed.object.meta,
                              JsonObject{{"metadata", JsonObject{{"finalizers", std::move(finalizers)}}}});
     write.revision = placed.object.meta.revision;
-    pace_.sent(key);
-    session_.send(request_for(std::move(write)), {key});
+    send(key, std::move(write));
 }
 
 void Poollet::bring(const std::string& uid, Placed& placed) {
@@ -515,6 +647,7 @@ void Poollet::bring(const std::string& uid, Placed& placed) {
                 here.id = answer->meta.id;
                 here.below = *answer;
                 here.removed = false;
+                place_best_effort(here);
                 return say(here, false, "Created", fmt::format("brought to pool {}", options_.pool));
             }
             here.retry_at = now_.now + pause(++here.failures);
@@ -541,6 +674,7 @@ void Poollet::take_away(const std::string& uid, Placed& placed) {
                                  here.calling = false;
                                  if (!answer && answer.error().reason == Reason::NotFound) {
                                      here.removed = true;
+                                     if (best_effort_) best_effort_->remove(here.object.lineage, now_.now);
                                      here.below.reset();
                                      here.failures = 0;
                                      return;
@@ -551,18 +685,13 @@ void Poollet::take_away(const std::string& uid, Placed& placed) {
                              }));
 }
 
-void Poollet::write_machine(Placed& placed) {
+void Poollet::write_machine(Placed& placed, bool settled) {
     const std::string key = std::string(kMachines) + " " + fleet_key(placed.object.meta);
     if (pace_.busy(key)) return;
-    constexpr std::array kStates{"Pending", "Running", "Shutdown", "Terminated", "Terminating", "Shutdown"};
-    const std::string state = kStates[static_cast<size_t>(placed.below->state)];
-    const std::string id = "berth://" + placed.below->meta.id;
-    if (placed.object.machine_id == id && placed.object.state == state) return;
-    pace_.sent(key);
-    session_.send(
-        request_for(fleet_patch(kMachines, placed.object.meta,
-                                JsonObject{{"status", JsonObject{{"machineID", id}, {"state", state}}}}, "status")),
-        {key});
+    const std::string id = fmt::format("{}://{}", runtime_name_, placed.below->meta.id);
+    auto changes = fleet::status_changes(placed.document, *placed.below, id, settled);
+    if (changes.empty()) return;
+    send(key, fleet_patch(kMachines, placed.object.meta, JsonObject{{"status", std::move(changes)}}, "status"));
 }
 
 void Poollet::say(Placed& placed, bool warning, const std::string& reason, const std::string& words) {

@@ -7,8 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "base/metrics.h"
 #include "base/random.h"
+#include "fleet/best_effort.h"
 #include "fleet/objects.h"
+#include "fleet/translate.h"
 #include "link/machine_runtime.h"
 #include "link/recorder.h"
 #include "link/session.h"
@@ -34,6 +37,7 @@ public:
         std::unique_ptr<link::ApiClient> server;
         std::shared_ptr<link::MachineRuntime> runtime;  // of what is below
         link::Wake wake;
+        base::Metrics* metrics = nullptr;
     };
     Poollet(Doors doors, PoolletOptions options);
     ~Poollet() override;
@@ -54,7 +58,8 @@ private:
         std::string epoch;
         uint64_t sequence = 0;
         bool calling = false;
-        bool gone = false;  // above
+        bool gone = false;      // above
+        base::Instant came_at;  // its id from below
         base::Instant renew_at;
         base::Instant retry_at;
         uint64_t failures = 0;
@@ -80,8 +85,12 @@ private:
     void take_reservation(const std::string& key, const std::string& resource, const Json* document);
     void take_machine(const std::string& key, const Json* document);
     void answered(const Sent& sent, const Result<link::Reply>& reply);
+    void send(const std::string& key, model::Write write);
     void work();
     void keep_pool();
+    void make_pool(const std::string& key);
+    void ask_version();
+    JsonObject amounts_of(const std::vector<model::IriClassStatus>& classes, bool allocatable) const;
     void keep_watch();
     void tell_pool(const model::Meta& meta, bool ready, const std::vector<model::IriClassStatus>& classes);
 
@@ -99,12 +108,16 @@ private:
     void work_on(const std::string& uid, Placed& placed);
     void bring(const std::string& uid, Placed& placed);
     void take_away(const std::string& uid, Placed& placed);
-    void write_machine(Placed& placed);
+    bool update(const std::string& uid, Placed& placed);
+    void updated(const std::string& uid, const fleet::MachineUpdate& done, const Result<bool>& answer);
+    void write_machine(Placed& placed, bool settled);
     void set_finalizer(Placed& placed, bool there);
     void say(Placed& placed, bool warning, const std::string& reason, const std::string& words);
     void changed_below(const link::RuntimeChange& change);
     void compare();
-    void take_lists(const std::vector<model::IriReservation>& reservations);
+    void take_lists(const std::vector<model::IriReservation>& reservations, base::Instant asked_at);
+    void hold_best_effort(Held& held);
+    void place_best_effort(const Placed& placed);
     void take_lists(const std::vector<model::IriMachine>& machines);
     void later(base::Instant at) { next_ = std::min(next_, at); }
     base::Duration pause(uint64_t failures) const;
@@ -112,6 +125,7 @@ private:
     template <class T, class Take>
     link::Answered<T> expect(Take take) {
         ++calls_;
+        if (called_ != nullptr) called_->add();
         return [inbox = inbox_, this, take](Result<T> answer) {
             inbox->push([this, take, answer = std::move(answer)] {
                 --calls_;
@@ -133,6 +147,12 @@ private:
     std::map<std::string, std::string> by_id_;  // reservations, by their id below
     std::map<std::string, fleet::MachineClass> classes_;
     std::optional<Json> pool_;  // our MachinePool
+    std::string runtime_name_ = "berth";
+    std::string layer_;  // the kubeconfig of what is below, where that is a layer
+    bool version_known_ = false;
+    std::optional<fleet::BestEffort> best_effort_;  // of a runtime that keeps no ledger
+    base::Counter* called_ = nullptr;
+    base::Counter* wrote_ = nullptr;
     bool pool_seen_ = false;
     bool machines_listed_ = false;
     size_t silent_ = 0;                                        // how often its status was asked for in vain
