@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <optional>
 
+#include "app/address.h"
 #include "app/attached.h"
 #include "app/commands.h"
 #include "app/driver_thread.h"
 #include "app/fleet_capacity.h"
+#include "app/health.h"
 #include "app/server.h"
 #include "base/log.h"
 #include "base/random.h"
@@ -33,6 +36,7 @@ struct FleetFlags {
     AttachedOptions attached;
     cli::ServerFlags server;
     std::string ns = "default";
+    std::string metrics_address = "0";
     int wave = 3;
     base::Duration deadline = std::chrono::seconds(2);
     bool publish_amounts = false;
@@ -77,6 +81,23 @@ Result<std::map<std::string, model::Amounts>> read_classes(const std::string& fi
     return out;
 }
 
+// Health and metrics of those that are not attached to a server by a lease.
+class Watched {
+public:
+    explicit Watched(const std::string& address) : address_(address) { add_process_metrics(metrics_); }
+    Status start() {
+        if (address_ == "0") return {};
+        const Address at = TRY(parse_address("--metrics-bind-address", address_));
+        return health_.start({at.host, at.port, ""});
+    }
+    base::Metrics& metrics() { return metrics_; }
+
+private:
+    const std::string address_;
+    base::Metrics metrics_;
+    HealthServer health_{metrics_, [] { return std::string(); }};
+};
+
 // --- provider
 
 Status run_provider(const FleetFlags& flags) {
@@ -87,6 +108,10 @@ Status run_provider(const FleetFlags& flags) {
     options.classes = TRY(read_classes(flags.classes));
     auto opened = TRY(run::open_fleet_journal(flags.data_dir, std::to_string(base::seed_from_system())));
     options.epoch = opened.epoch;
+    options.publish_amounts = flags.publish_amounts;
+    Watched watched(flags.metrics_address);
+    TRY(watched.start());
+    options.metrics = &watched.metrics();
     options.capacity = TRY(file.at_start());
     run::FleetProvider::Hook hook;
     if (!flags.exec_hook.empty()) hook = exec_hook(flags.exec_hook);
@@ -121,10 +146,16 @@ Status run_broker(const FleetFlags& flags) {
     place.pool = flags.pool;
     place.selector = TRY(read_labels(flags.selector, "--pool-selector"));
     auto server = TRY(link::connect(flags.attached.access));
+    Watched watched(flags.metrics_address);
+    TRY(watched.start());
+    run::FleetBroker::Shown shown{"", flags.publish_amounts};
+    std::error_code none;
+    if (const std::string& file = flags.attached.access.kubeconfig; !file.empty())
+        shown.layer = std::filesystem::absolute(file, none).string();
     run::FleetBroker* broker = nullptr;
     DriverThread thread("fleet-broker", base::system_clock(), [&](link::Wake wake) {
         auto made = std::make_unique<run::FleetBroker>(run::FleetBroker::Doors{std::move(server), std::move(wake)},
-                                                       place, run::FleetBroker::Times{});
+                                                       place, run::FleetBroker::Times{}, shown);
         broker = made.get();
         return made;
     });
@@ -141,37 +172,35 @@ int run_poollet(const FleetFlags& flags) {
         fmt::print(stderr, "berth fleet poollet: {}\n", error.message);
         return cli::kFailed;
     };
-    if (flags.publish_amounts)
-        return refuse(base::bad_request("--publish-amounts: amounts are not published by this build; leave it out"));
     auto runtime = link::connect_iri(flags.runtime, flags.tls);
     if (!runtime) return refuse(runtime.error());
     const auto labels = read_labels(flags.labels, "--pool-labels");
     if (!labels) return refuse(labels.error());
     run::PoolletOptions options{flags.pool, *labels, "iri://" + flags.runtime, flags.publish_amounts};
-    return run_attached("berth fleet poollet", flags.attached,
-                        [&](std::unique_ptr<link::ApiClient> server, base::Metrics&) -> std::unique_ptr<Component> {
-                            auto out = std::make_unique<DriverThread>(
-                                "fleet-poollet", base::system_clock(), [&](link::Wake wake) {
-                                    return std::make_unique<run::Poollet>(
-                                        run::Poollet::Doors{std::move(server), *runtime, std::move(wake)}, options);
-                                });
-                            say_ready("poollet", fmt::format("pool={}", options.pool));
-                            return out;
-                        });
+    return run_attached(
+        "berth fleet poollet", flags.attached,
+        [&](std::unique_ptr<link::ApiClient> server, base::Metrics& metrics) -> std::unique_ptr<Component> {
+            auto out = std::make_unique<DriverThread>("fleet-poollet", base::system_clock(), [&](link::Wake wake) {
+                return std::make_unique<run::Poollet>(
+                    run::Poollet::Doors{std::move(server), *runtime, std::move(wake), &metrics}, options);
+            });
+            say_ready("poollet", fmt::format("pool={}", options.pool));
+            return out;
+        });
 }
 
 int run_scheduler(const FleetFlags& flags) {
     const fleet::RoundRules rules{static_cast<size_t>(flags.wave), flags.deadline};
-    return run_attached("berth fleet scheduler", flags.attached,
-                        [&](std::unique_ptr<link::ApiClient> server, base::Metrics&) -> std::unique_ptr<Component> {
-                            auto out = std::make_unique<DriverThread>(
-                                "fleet-scheduler", base::system_clock(), [&](link::Wake wake) {
-                                    return std::make_unique<run::FleetScheduler>(
-                                        run::FleetScheduler::Doors{std::move(server), std::move(wake)}, rules);
-                                });
-                            say_ready("scheduler", "of machines");
-                            return out;
-                        });
+    return run_attached(
+        "berth fleet scheduler", flags.attached,
+        [&](std::unique_ptr<link::ApiClient> server, base::Metrics& metrics) -> std::unique_ptr<Component> {
+            auto out = std::make_unique<DriverThread>("fleet-scheduler", base::system_clock(), [&](link::Wake wake) {
+                return std::make_unique<run::FleetScheduler>(
+                    run::FleetScheduler::Doors{std::move(server), std::move(wake), &metrics}, rules);
+            });
+            say_ready("scheduler", "of machines");
+            return out;
+        });
 }
 
 Status print_tree(const FleetFlags& flags) {
@@ -202,6 +231,8 @@ void add_provider_flags(FleetLines& lines, FleetFlags& flags) {
                     "a program that makes and removes real machines: called with create, update or delete and an id, "
                     "with the machine as JSON on its input");
     add_tls_flags(provider, flags.tls);
+    provider.option("--metrics-bind-address", flags.metrics_address, "HOST:PORT of /healthz and /metrics; 0 is nowhere")
+        .show_default();
     provider.logs();
     for (auto* each : {&provider, &lines.resize}) {
         each->option("--data-dir", flags.data_dir, "where the ledger of holds and machines lives").show_default();
@@ -222,6 +253,8 @@ void add_layer_flags(FleetLines& lines, FleetFlags& flags) {
     broker.option("--pool", flags.pool, "one pool of that layer alone");
     broker.option("--pool-selector", flags.selector, "pools of that layer with these labels").separated_by(',');
     add_tls_flags(broker, flags.tls);
+    broker.option("--metrics-bind-address", flags.metrics_address, "HOST:PORT of /healthz and /metrics; 0 is nowhere")
+        .show_default();
     broker.logs();
     broker.example("berth fleet broker --listen unix:///run/z1.sock --kubeconfig z1.kubeconfig",
                    "for the poollet above");
@@ -229,7 +262,10 @@ void add_layer_flags(FleetLines& lines, FleetFlags& flags) {
     poollet.option("--pool", flags.pool, "the MachinePool that it makes and keeps Ready").required();
     poollet.option("--runtime", flags.runtime, "the provider or broker below: unix:///PATH or HOST:PORT").required();
     poollet.option("--pool-labels", flags.labels, "key=value, may be repeated").separated_by(',');
-    poollet.flag("--publish-amounts", flags.publish_amounts, "refused: amounts are not published by this build");
+    for (auto* each : {&lines.provider, &broker, &poollet}) {
+        each->flag("--publish-amounts", flags.publish_amounts,
+                   "say how many machines of each class there may be; else amounts stay below");
+    }
     add_tls_flags(poollet, flags.tls);
     add_attached_flags(poollet, flags.attached);
     poollet.example("berth fleet poollet --kubeconfig F --pool a --runtime unix:///run/a.sock", "one pool");

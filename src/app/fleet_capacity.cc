@@ -1,7 +1,9 @@
 #include "app/fleet_capacity.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,6 +37,58 @@ Status replace_file(const std::string& path, const std::string& text) {
     if (out) std::filesystem::rename(fresh, path, trouble);
     if (out && !trouble) return {};
     return base::internal(fmt::format("{} cannot be written", path));
+}
+
+// What a hook is told about a machine.
+Json machine_document(const model::IriMachine& machine) {
+    const auto object = [](const Labels& labels) {
+        JsonObject out;
+        for (const auto& [key, value] : labels) out[key] = value;
+        return out;
+    };
+    JsonArray volumes;
+    for (const auto& volume : machine.volumes) {
+        JsonObject one{{"name", volume.name},
+                       {"device", volume.device},
+                       {"driver", volume.driver},
+                       {"handle", volume.handle},
+                       {"attributes", object(volume.attributes)}};
+        if (volume.local_disk_bytes >= 0)
+            one["localDisk"] = JsonObject{{"sizeBytes", volume.local_disk_bytes}, {"image", volume.local_disk_image}};
+        volumes.push_back(std::move(one));
+    }
+    JsonArray nics;
+    for (const auto& nic : machine.network_interfaces) {
+        JsonArray ips;
+        for (const auto& ip : nic.ips) ips.emplace_back(ip);
+        nics.push_back(JsonObject{{"name", nic.name},
+                                  {"network", nic.network_id},
+                                  {"ips", std::move(ips)},
+                                  {"attributes", object(nic.attributes)}});
+    }
+    return JsonObject{{"id", machine.meta.id},
+                      {"class", machine.machine_class},
+                      {"power", machine.on ? "On" : "Off"},
+                      {"hostname", machine.hostname},
+                      {"ignition", machine.ignition},
+                      {"volumes", std::move(volumes)},
+                      {"networkInterfaces", std::move(nics)},
+                      {"labels", object(machine.meta.labels)},
+                      {"annotations", object(machine.meta.annotations)}};
+}
+
+// How a child ended; absent: it did not in time, and is killed, with whatever it has started.
+std::optional<int> end_of(pid_t child, base::Duration most) {
+    const int handle = static_cast<int>(::syscall(SYS_pidfd_open, child, 0));
+    pollfd ended{handle, POLLIN, 0};
+    const auto millis = std::chrono::duration_cast<std::chrono::milliseconds>(most).count();
+    const bool in_time = handle >= 0 && ::poll(&ended, 1, static_cast<int>(millis)) == 1;
+    if (handle >= 0) ::close(handle);
+    if (!in_time) ::kill(-child, SIGKILL);
+    if (!in_time) ::kill(child, SIGKILL);
+    int status = 0;
+    const bool waited = ::waitpid(child, &status, 0) == child;
+    return in_time && waited ? std::optional<int>(status) : std::nullopt;
 }
 
 }  // namespace
@@ -105,15 +159,15 @@ Status ask_for_capacity(const std::string& dir, const std::vector<std::string>& 
     return replace_file(path, base::to_text(*known));
 }
 
-run::FleetProvider::Hook exec_hook(std::string program) {
-    return [program = std::move(program)](const std::string& verb, const model::IriMachine& machine) -> Status {
+run::FleetProvider::Hook exec_hook(std::string program, base::Duration most) {
+    return [program = std::move(program), most](const std::string& verb, const model::IriMachine& machine) -> Status {
         int ends[2];
-        if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return base::internal("--exec-hook: no pipe can be made");
+        if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+            return base::internal("--exec-hook: no pipe can be made");
         const pid_t child = ::fork();
         if (child == 0) {
             ::dup2(ends[0], 0);
-            ::close(ends[0]);
-            ::close(ends[1]);
+            ::setpgid(0, 0);
             sigset_t none;
             ::sigemptyset(&none);
             ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -121,18 +175,13 @@ run::FleetProvider::Hook exec_hook(std::string program) {
             ::_exit(127);
         }
         ::close(ends[0]);
-        JsonObject labels;
-        for (const auto& [key, value] : machine.meta.labels) labels[key] = value;
-        const std::string text = base::to_text(Json(JsonObject{{"id", machine.meta.id},
-                                                               {"class", machine.machine_class},
-                                                               {"power", machine.on ? "On" : "Off"},
-                                                               {"labels", std::move(labels)}}));
+        const std::string text = base::to_text(machine_document(machine));
         const auto written = child < 0 ? ssize_t{-1} : ::send(ends[1], text.data(), text.size(), MSG_NOSIGNAL);
         ::close(ends[1]);
-        int status = 0;
-        const bool ended = child > 0 && ::waitpid(child, &status, 0) == child;
-        if (written >= 0 && ended && WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
-        return base::internal(fmt::format("--exec-hook {} {} {}: it failed", program, verb, machine.meta.id));
+        const auto status = child > 0 ? end_of(child, most) : std::nullopt;
+        if (written >= 0 && status && WIFEXITED(*status) && WEXITSTATUS(*status) == 0) return {};
+        return base::internal(fmt::format("--exec-hook {} {} {}: it {}", program, verb, machine.meta.id,
+                                          status ? "failed" : "did not end in time, and was killed"));
     };
 }
 

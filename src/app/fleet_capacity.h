@@ -35,7 +35,8 @@ private:
 // For the running provider of that directory, or its next start.
 Status ask_for_capacity(const std::string& dir, const std::vector<std::string>& words);
 
-// Runs the program and waits for it: `PROGRAM VERB ID`, the machine as JSON on its input. Any end but 0 is a refusal.
-run::FleetProvider::Hook exec_hook(std::string program);
+// Runs the program and waits for it: `PROGRAM VERB ID`, the machine as JSON on its input. Any end but 0 is a refusal,
+// and so is none within that time.
+run::FleetProvider::Hook exec_hook(std::string program, base::Duration most = std::chrono::minutes(1));
 
 }  // namespace berth::app

@@ -15,6 +15,7 @@
 #include "run/fleet_provider.h"
 #include "run/fleet_scheduler.h"
 #include "run/poollet.h"
+#include "run/sqlite_journal.h"
 
 namespace berth::app {
 namespace {
@@ -144,7 +145,14 @@ Status Fleet::add_pool(Server& above, const FleetSpec& pool, const ServerOptions
         provider.name = pool.name;
         provider.capacity = pool.capacity;
         provider.epoch = std::to_string(base::seed_from_system());
-        auto driver = std::make_shared<run::FleetProvider>(std::move(provider), nullptr, ring);
+        std::unique_ptr<run::FleetJournal> journal;
+        if (!options.in_memory) {
+            auto opened = TRY(run::open_fleet_journal(options.data_dir + "/providers/" + pool.name, provider.epoch));
+            provider.epoch = opened.epoch;
+            journal = std::move(opened.journal);
+        }
+        auto driver = std::make_shared<run::FleetProvider>(std::move(provider), std::move(journal), ring);
+        TRY(driver->open(run::moment(base::system_clock())));
         runtime = driver;
         below = std::make_unique<DriverThread>("fleet-provider", base::system_clock(), lend(std::move(driver), wake));
     } else {
@@ -155,10 +163,11 @@ Status Fleet::add_pool(Server& above, const FleetSpec& pool, const ServerOptions
         std::filesystem::create_directories(options.data_dir + "/layers", trouble);
         servers_.push_back(TRY(Server::start(of_layer)));
         layer = servers_.back().get();
-        provider_id = "berth-layer://" + std::filesystem::absolute(layer->kubeconfig()).string();
+        const std::string layer_file = std::filesystem::absolute(layer->kubeconfig()).string();
+        provider_id = "berth-layer://" + pool.name;
         auto driver = std::make_shared<run::FleetBroker>(
             run::FleetBroker::Doors{local_link(*layer, api::controller_identity(kIdentity)), ring},
-            fleet::BrokerPlace{}, run::FleetBroker::Times{});
+            fleet::BrokerPlace{}, run::FleetBroker::Times{}, run::FleetBroker::Shown{layer_file, false});
         runtime = driver;
         below = std::make_unique<DriverThread>("fleet-broker", base::system_clock(), lend(std::move(driver), wake));
     }

@@ -15,7 +15,6 @@ using base::find_string;
 
 constexpr const char* kCompute = "/apis/compute.ironcore.dev/v1alpha1";
 constexpr const char* kCore = "/apis/core.ironcore.dev/v1alpha1";
-constexpr std::string_view kLayer = "berth-layer://";
 
 Result<std::vector<Json>> all_of(link::ApiClient& server, const std::string& path, std::string_view kind) {
     std::vector<Json> out;
@@ -33,6 +32,11 @@ std::string in(const std::string& ns, const char* plural) {
 std::string named(const Json& object) {
     const auto meta = fleet::meta_of(object);
     return meta.full_name();
+}
+
+// The kubeconfig of the layer below a pool; "" where a provider is, or nobody has said yet.
+std::string layer_below(const Json& pool) {
+    return std::string(fleet::meta_of(pool).annotations.get(fleet::kLayer));
 }
 
 // What a layer holds, each with its place in the layer.
@@ -76,20 +80,31 @@ JsonArray& list(Json& object, std::string_view name) {
 
 Json pool_node(const Json& object, const Layer& layer) {
     const auto pool = *fleet::read_pool(object);
-    const std::string id(find_string(object, {"spec", "providerID"}));
-    Json out = node(pool.name, id.starts_with(kLayer) ? "pool" : "provider", pool.ready);
-    if (const Json* amounts = base::find(object, {"status", "allocatable"})) out.get_object()["free"] = *amounts;
+    Json out = node(pool.name, layer_below(object).empty() ? "provider" : "pool", pool.ready);
+    Json& free = out.get_object()["free"];
     for (const auto& reservation : layer.reservations) {
         for (const auto& entry : reservation.asked.entries) {
-            const bool ended = entry.answer.state == model::HoldState::Released;
-            if (entry.name == pool.name && !ended)
-                list(out, "reservations").push_back(reservation_entry(reservation, entry.answer));
+            if (entry.name != pool.name || entry.answer.state == model::HoldState::Released) continue;
+            list(out, "reservations").push_back(reservation_entry(reservation, entry.answer));
+            // Amounts are its own; that it has room, or has none, it says in each answer.
+            if (entry.answer.state == model::HoldState::Accepted) free = true;
+            if (entry.answer.state == model::HoldState::Rejected && free.is_null()) free = false;
         }
     }
     for (const auto& machine : layer.machines) {
         if (machine.pool == pool.name)
             list(out, "machines").push_back(JsonObject{{"name", machine.meta.full_name()}, {"state", machine.state}});
     }
+    if (const Json* amounts = base::find(object, {"status", "allocatable"})) free = *amounts;
+    return out;
+}
+
+std::string free_words(const Json& free) {
+    if (free.is_bool()) return free.get_bool() ? ", has room" : ", has no room";
+    if (!free.is_object()) return "";
+    std::string out = ", free:";
+    for (const auto& entry : free.get_object())
+        out += fmt::format(" {}={}", std::string_view(entry.key()), std::string_view(entry.value().get_string()));
     return out;
 }
 
@@ -103,8 +118,8 @@ void add_lines(const Json& at, const std::string& indent, std::string& out) {
     }
     for (const auto& each : object.at("machines").get_array())
         words += fmt::format("  machine {} {}", find_string(each, {"name"}), find_string(each, {"state"}));
-    out += fmt::format("{}{} ({}{}){}\n", indent, find_string(at, {"name"}), find_string(at, {"kind"}),
-                       object.at("ready").get_bool() ? "" : ", not ready", words);
+    out += fmt::format("{}{} ({}{}{}){}\n", indent, find_string(at, {"name"}), find_string(at, {"kind"}),
+                       object.at("ready").get_bool() ? "" : ", not ready", free_words(object.at("free")), words);
     for (const auto& child : object.at("children").get_array()) add_lines(child, indent + "  ", out);
 }
 
@@ -123,9 +138,8 @@ Result<Json> fleet_tree(link::ApiClient& server, const std::string& name, const 
     std::sort(pools.begin(), pools.end(), [](const Json& a, const Json& b) { return named(a) < named(b); });
     for (const auto& pool : pools) {
         Json entry = pool_node(pool, layer);
-        const std::string id(find_string(pool, {"spec", "providerID"}));
-        if (id.starts_with(kLayer)) {
-            const auto below = link::connect({.kubeconfig = id.substr(kLayer.size())});
+        if (const std::string file = layer_below(pool); !file.empty()) {
+            const auto below = link::connect({.kubeconfig = file});
             auto tree = below ? fleet_tree(**below, named(pool), "") : Result<Json>(below.error());
             if (tree) list(entry, "children") = tree->get_object().at("children").get_array();
             // Of the layer itself only what has no pool yet is not told by its pools.
@@ -177,7 +191,14 @@ Result<Json> machine_explanation(link::ApiClient& server, const std::string& ns,
         const std::string why = fleet::why_not(question, read);
         if (!why.empty()) apart.push_back(JsonObject{{"pool", read.name}, {"why", why}});
     }
+    JsonArray events;
+    for (const auto& event : TRY(all_of(server, fmt::format("/api/v1/namespaces/{}/events", ns), "Event"))) {
+        if (find_string(event, {"involvedObject", "uid"}) != machine.meta.uid) continue;
+        events.push_back(
+            JsonObject{{"reason", find_string(event, {"reason"})}, {"message", find_string(event, {"message"})}});
+    }
     return Json(JsonObject{{"machine", machine.meta.full_name()},
+                           {"events", std::move(events)},
                            {"pool", machine.pool.empty() ? Json() : Json(machine.pool)},
                            {"state", machine.state},
                            {"attempt", static_cast<int64_t>(machine.attempt)},
@@ -201,6 +222,8 @@ std::string machine_text(const Json& explanation) {
     }
     for (const auto& each : object.at("notAsked").get_array())
         out += fmt::format("  {}: not asked, {}\n", find_string(each, {"pool"}), find_string(each, {"why"}));
+    for (const auto& each : object.at("events").get_array())
+        out += fmt::format("  {}: {}\n", find_string(each, {"reason"}), find_string(each, {"message"}));
     return out;
 }
 
