@@ -32,8 +32,8 @@ public:
 
     std::vector<store::RecordPtr> list(const std::string& kind) const;
     static Json document(const store::Record& record) { return *base::parse_json(*record.bytes); }
-    std::unique_ptr<link::Feed> follow(const link::Resource& resource) {
-        return local_.follow(resource, [] {});
+    std::unique_ptr<link::Feed> follow(const link::Resource& resource, std::function<void()> notify = [] {}) {
+        return local_.follow(resource, std::move(notify));
     }
     // Called after every write.
     std::function<void()> written;

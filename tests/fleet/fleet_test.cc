@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "fleet/objects.h"
 #include "tree.h"
 
 // Whole trees of pools in virtual time. What is counted here is counted from what each provider shows of its rows, in
@@ -24,6 +25,7 @@ public:
         tree.check = [this] { look(); };
     }
     void may_exceed(const std::string& leaf) { shrunk_.insert(leaf); }
+    void may_vanish(const std::string& pool) { vanishing_.insert(pool); }
 
 private:
     void look() {
@@ -48,14 +50,65 @@ private:
             }
             forward(leaf->name, table);
         }
+        for (size_t i = 0; i < tree_.layers(); ++i) {
+            for (const auto& record : tree_.server(i).list("core.ironcore.dev/reservations")) look(*record);
+            if (i == 0) look_at_machines(tree_.server(i));
+        }
+    }
+    // I6, I7, I10 and I11 of one object, whenever it has changed.
+    void look(const store::Record& record) {
+        Known& known = known_[record.uid];
+        if (std::exchange(known.revision, record.revision) == record.revision) return;
+        const Json object = crash::SmallServer::document(record);
+        const auto read = fleet::read_reservation(object);
+        ASSERT_TRUE(read);
+        std::set<std::string> names;
+        for (const auto& entry : read->asked.entries) {
+            EXPECT_TRUE(names.insert(entry.name).second)
+                << "I7: " << record.key.name << " has " << entry.name << " twice";
+            int& rank = known.ranks[entry.name];
+            EXPECT_GE(rank_of(entry.answer.state), rank) << "I6: " << record.key.name << " at " << entry.name;
+            rank = rank_of(entry.answer.state);
+        }
+        for (const auto& [name, rank] : known.ranks)
+            EXPECT_TRUE(names.contains(name) || vanishing_.contains(name))
+                << "I7: " << record.key.name << " has lost the answer of " << name;
+        if (!read->asked.commit.empty()) {
+            EXPECT_EQ(read->asked.pools, std::vector<std::string>{read->asked.commit}) << "I10: " << record.key.name;
+            known.committed |= waits_for(*read, read->asked.commit);
+            if (known.committed) committed_.insert(read->ask.lineage + " " + read->asked.commit);
+        }
+        static const std::set<std::string> kAllowed{"pools", "name", "state", "reason", "score", "lease", "committed"};
+        const Json* status = base::find(object, {"status"});
+        if (status == nullptr) return;
+        for (const auto& member : status->get_object())
+            EXPECT_TRUE(kAllowed.contains(std::string(member.key()))) << "I11: " << member.key();
+    }
+    static bool waits_for(const fleet::Reservation& reservation, const std::string& pool) {
+        for (const auto& entry : reservation.asked.entries) {
+            if (entry.name == pool && (entry.answer.committed || entry.answer.state == model::HoldState::Bound))
+                return true;
+        }
+        return false;
+    }
+    // I8: whose pool was set by the scheduler had a hold there that waited for it.
+    void look_at_machines(const crash::SmallServer& server) {
+        for (const auto& record : server.list("compute.ironcore.dev/machines")) {
+            if (std::exchange(seen_[record->uid], record->revision) == record->revision) continue;
+            const auto machine = fleet::read_machine(crash::SmallServer::document(*record));
+            ASSERT_TRUE(machine);
+            if (machine->pool.empty() || machine->meta.name.starts_with("hand")) continue;
+            EXPECT_TRUE(committed_.contains(machine->lineage + " " + machine->pool)) << "I8: " << machine->meta.name;
+        }
+    }
+    static int rank_of(model::HoldState state) {
+        return state == model::HoldState::Pending ? 0 : state <= model::HoldState::NoReply ? 1 : 2;
     }
     // I6: within an attempt a hold never goes back.
     void forward(const std::string& leaf, const fleet::HoldTable& table) {
         for (const auto& [lineage, hold] : table.holds()) {
             int& rank = ranks_[fmt::format("{}/{}.{}", leaf, lineage, hold.ask.attempt)];
-            const int now = hold.state == model::HoldState::Pending   ? 0
-                            : hold.state <= model::HoldState::NoReply ? 1
-                                                                      : 2;
+            const int now = rank_of(hold.state);
             EXPECT_GE(now, rank) << "I6: " << leaf << " " << lineage;
             rank = std::max(rank, now);
         }
@@ -63,7 +116,16 @@ private:
 
     Tree& tree_;
     std::set<std::string> shrunk_;
+    std::set<std::string> vanishing_;
     std::map<std::string, int> ranks_;
+    struct Known {
+        uint64_t revision = 0;
+        std::map<std::string, int> ranks;
+        bool committed = false;
+    };
+    std::map<std::string, Known> known_;
+    std::map<std::string, uint64_t> seen_;
+    std::set<std::string> committed_;  // lineage and pool
 };
 
 Spec leaf(const std::string& name, int64_t cpu) {
@@ -114,13 +176,134 @@ TEST(FleetCases, Case1OneLayer) {
     EXPECT_EQ(live_holds(tree), 0u);
 }
 
-TEST(FleetCases, Case2And3ThreeLayers) {
+TEST(FleetCases, Case2ThreeLayers) {
+    Tree tree({"root", 0, {{"z1", 0, {leaf("a", 2), leaf("b", 0)}}, {"z2", 0, {leaf("c", 0)}}}}, 2);
+    const Judge judge(tree);
+    tree.machine("m", 2);
+    ASSERT_TRUE(until(tree, seconds(10), [&] { return running(tree) == 1; }));
+    EXPECT_EQ(used(tree, "a"), 2);
+    ASSERT_TRUE(until(tree, seconds(5), [&] { return tree.reservations() == 0 && live_holds(tree) == 0; }));
+}
+
+TEST(FleetCases, Case3ASumIsNoRoom) {
     Tree tree({"root", 0, {{"z1", 0, {leaf("a", 1), leaf("b", 1)}}, {"z2", 0, {leaf("c", 2)}}}}, 2);
     const Judge judge(tree);
     tree.machine("m", 2);
     ASSERT_TRUE(until(tree, seconds(10), [&] { return running(tree) == 1; }));
     EXPECT_EQ(tree.machines().at("m").pool, "z2");
     ASSERT_TRUE(until(tree, seconds(5), [&] { return tree.reservations() == 0; }));
+}
+
+TEST(FleetCases, Case4OneThatHasRoomIsEnough) {
+    Tree tree({"root", 0, {{"z1", 0, {leaf("a", 0), leaf("b", 4)}}}}, 4);
+    const Judge judge(tree);
+    tree.machine("m", 2);
+    ASSERT_TRUE(until(tree, seconds(10), [&] { return running(tree) == 1; }));
+    EXPECT_EQ(used(tree, "b"), 2);
+}
+
+TEST(FleetCases, Case9AllAnswerInTheSameInstant) {
+    Spec root{"root", 0, {}};
+    for (int i = 0; i < 10; ++i) root.below.push_back(leaf(fmt::format("p{}", i), 100));
+    Tree tree(root, 9);
+    tree.network.weather.slowest = {};
+    for (int i = 0; i < 100; ++i) {
+        const auto name = fmt::format("k{}", i);
+        tree.reserve(name, 1);
+        ASSERT_TRUE(until(tree, seconds(2), [&] { return tree.entries(name) == 10; })) << tree.entries(name);
+    }
+    EXPECT_EQ(live_holds(tree), 1000u);
+}
+
+TEST(FleetCases, Case10AnAnswerLostTwiceIsOneHold) {
+    Tree tree({"root", 0, {leaf("a", 2)}}, 10);
+    const Judge judge(tree);
+    tree.leaves[0]->far.swallow = 2;
+    tree.machine("m", 2);
+    ASSERT_TRUE(until(tree, seconds(60), [&] { return running(tree) == 1; }));
+    EXPECT_EQ(tree.leaves[0]->far.swallow, 0);
+    EXPECT_EQ(used(tree, "a"), 2);
+}
+
+TEST(FleetCases, Case12APoolletIsDead) {
+    Tree tree({"root", 0, {leaf("a", 2), leaf("b", 2)}}, 12);
+    const Judge judge(tree);
+    tree.run(seconds(1));
+    tree.stop("poollet b");
+    tree.machine("m", 2);
+    ASSERT_TRUE(until(tree, seconds(3), [&] { return running(tree) == 1; }));
+    EXPECT_EQ(tree.machines().at("m").pool, "a");
+}
+
+TEST(FleetCases, Case14DeletedWhereverItIs) {
+    for (int steps = 0; steps < 40; ++steps) {
+        Tree tree({"root", 0, {{"z1", 0, {leaf("a", 2)}}}}, 14 + static_cast<uint64_t>(steps));
+        const Judge judge(tree);
+        tree.run(seconds(1));
+        tree.machine("m", 2);
+        for (int i = 0; i < steps; ++i) tree.step();
+        tree.remove_machine("m");
+        EXPECT_TRUE(until(tree, minutes(3),
+                          [&] {
+                              return tree.machines().empty() && tree.reservations() == 0 && live_holds(tree) == 0 &&
+                                     used(tree, "a") == 0;
+                          }))
+            << "deleted after " << steps << " steps";
+    }
+}
+
+TEST(FleetCases, Case15TwoSchedulersOneReservationEach) {
+    Tree tree({"root", 0, {leaf("a", 10), leaf("b", 10)}}, 15);
+    const Judge judge(tree);
+    tree.add_scheduler();
+    tree.run(seconds(1));
+    for (int i = 0; i < 20; ++i) tree.machine(fmt::format("m{}", i), 1);
+    size_t most = 0;
+    ASSERT_TRUE(until(tree, minutes(2), [&] {
+        most = std::max(most, tree.reservations());
+        return running(tree) == 20;
+    }));
+    EXPECT_LE(most, 20u);
+    EXPECT_TRUE(until(tree, seconds(10), [&] { return tree.reservations() == 0 && live_holds(tree) == 0; }));
+}
+
+TEST(FleetCases, Case16TheSchedulerIsKilledAtEachStep) {
+    for (int steps = 0; steps < 40; ++steps) {
+        Tree tree({"root", 0, {leaf("a", 2), leaf("b", 2)}}, 16 + static_cast<uint64_t>(steps));
+        const Judge judge(tree);
+        tree.run(seconds(1));
+        tree.machine("m", 2);
+        for (int i = 0; i < steps; ++i) tree.step();
+        for (size_t i = 0; i < tree.actors.size(); ++i) {
+            if (tree.actors[i].name == "scheduler of root") tree.kill(i);
+        }
+        EXPECT_TRUE(until(tree, seconds(20),
+                          [&] { return running(tree) == 1 && tree.reservations() == 0 && live_holds(tree) == 0; }))
+            << "killed after " << steps << " steps";
+    }
+}
+
+TEST(FleetCases, Case18WhoIsAsked) {
+    Tree tree({"root", 0, {leaf("a", 2), leaf("b", 2), {"z", 0, {leaf("d", 2), leaf("e", 2)}, "d"}}}, 18);
+    const Judge judge(tree);
+    tree.run(seconds(1));
+    const JsonArray taints{JsonObject{{"key", "gpu"}, {"effect", "NoSchedule"}}};
+    for (const char* pool : {"a", "b"}) tree.edit_pool(pool, JsonObject{{"spec", JsonObject{{"taints", taints}}}});
+    tree.stop("poollet z");
+    tree.machine("m", 2);
+    tree.run(seconds(1));
+    tree.add_leaf("c", 2);
+    ASSERT_TRUE(until(tree, minutes(1), [&] { return running(tree) == 1; }));
+    EXPECT_EQ(tree.machines().at("m").pool, "c");
+    for (const auto& each : tree.leaves) EXPECT_EQ(each->rows->rows.empty(), each->name != "c") << each->name;
+}
+
+TEST(FleetCases, Case18ABrokerThatIsPinnedAsksOnlyThatPool) {
+    Tree tree({"root", 0, {{"z", 0, {leaf("d", 2), leaf("e", 2)}, "d"}}}, 18);
+    const Judge judge(tree);
+    tree.machine("m", 2);
+    ASSERT_TRUE(until(tree, seconds(20), [&] { return running(tree) == 1; }));
+    for (const auto& each : tree.leaves) EXPECT_EQ(each->rows->rows.empty(), each->name != "d") << each->name;
 }
 
 TEST(FleetCases, Case6TheSwapOnAFullHost) {
@@ -167,6 +350,26 @@ TEST(FleetCases, Case11AProviderThatIsKilledKnowsItsHolds) {
     EXPECT_TRUE(until(tree, seconds(20), [&] { return running(tree) == 1; }));
 }
 
+TEST(FleetCases, Case11WhoHasLostItsJournalOversellsNothing) {
+    Tree tree({"root", 0, {leaf("a", 2), leaf("b", 2)}}, 11);
+    const Judge judge(tree);
+    tree.reserve("kept", 2);
+    ASSERT_TRUE(until(tree, seconds(5), [&] { return live_holds(tree) == 2; }));
+    tree.machine("m", 2);
+    tree.run(seconds(3));
+    tree.stop("poollet a");
+    tree.leaves[0]->rows->rows.clear();
+    tree.leaves[0]->rows->epoch = "2";
+    for (size_t i = 0; i < tree.actors.size(); ++i) {
+        if (tree.actors[i].name == "provider a") tree.kill(i);
+    }
+    tree.release("kept");
+    for (size_t i = 0; i < tree.actors.size(); ++i) {
+        if (tree.actors[i].name == "poollet a") tree.kill(i);
+    }
+    EXPECT_TRUE(until(tree, minutes(2), [&] { return running(tree) == 1 && live_holds(tree) == 0; }));
+}
+
 TEST(FleetCases, Case13CutForEverAllIsFreeAfterTheLease) {
     Tree tree({"root", 0, {leaf("a", 2)}}, 13);
     const Judge judge(tree);
@@ -192,6 +395,36 @@ TEST(FleetCases, Case17WhatFitsNowhereIsNotAskedForAgain) {
     EXPECT_TRUE(until(tree, seconds(5), [&] { return running(tree) == 1; }));
 }
 
+TEST(FleetCases, Case17RoomThatComesWakesLongBeforeTheNextTry) {
+    Tree tree({"root", 0, {{"z", 0, {leaf("a", 2)}}}}, 17);
+    const Judge judge(tree);
+    tree.reserve("kept", 2);
+    ASSERT_TRUE(until(tree, seconds(5), [&] { return live_holds(tree) == 1; }));
+    tree.machine("m", 2);
+    tree.run(minutes(5));
+    EXPECT_EQ(running(tree), 0u);
+    tree.release("kept");
+    EXPECT_TRUE(until(tree, seconds(2), [&] { return running(tree) == 1; }));
+}
+
+TEST(FleetCases, APoolThatVanishes) {
+    Tree tree({"root", 0, {leaf("a", 2), leaf("b", 2)}}, 20);
+    Judge judge(tree);
+    judge.may_vanish("b");
+    tree.reserve("kept", 2);
+    ASSERT_TRUE(until(tree, seconds(5), [&] { return tree.entries("kept") == 2; }));
+    tree.machine("hand", 1, "b");
+    tree.run(seconds(1));
+    tree.stop("poollet b");
+    tree.remove_pool("b");
+    // Its entry goes at once, the finalizer of what it had after the longest lease.
+    EXPECT_TRUE(until(tree, seconds(10), [&] { return tree.entries("kept") == 1; }));
+    tree.remove_machine("hand");
+    tree.run(minutes(1));
+    EXPECT_EQ(tree.machines().size(), 1u);
+    EXPECT_TRUE(until(tree, minutes(2), [&] { return tree.machines().empty(); }));
+}
+
 TEST(FleetCases, Case19FewCreatesForEachMachine) {
     Spec root{"root", 0, {}};
     for (int i = 0; i < 50; ++i) root.below.push_back(leaf(fmt::format("p{}", i), 4));
@@ -199,6 +432,7 @@ TEST(FleetCases, Case19FewCreatesForEachMachine) {
     const Judge judge(tree);
     tree.run(seconds(1));
     const size_t before = Wire::creates;
+    tree.leaves[0]->far.stall = seconds(10);
     for (int i = 0; i < 100; ++i) tree.machine(fmt::format("m{}", i), 1);
     ASSERT_TRUE(until(tree, seconds(60), [&] { return running(tree) == 100; }));
     EXPECT_LE(Wire::creates - before, 400u);
@@ -257,6 +491,7 @@ void one_history(uint64_t seed) {
         EXPECT_FALSE(machine.going) << name << " is still going";
         if (machine.state == "Running") continue;
         EXPECT_TRUE(machine.pool.empty()) << name << " never came to " << machine.pool;
+        EXPECT_GT(tree.cpus.at(name), most) << "I9: " << name << " waits, and a leaf has room";
     }
     size_t placed = 0;
     for (const auto& each : tree.leaves) placed += each->provider->table().machines().size();

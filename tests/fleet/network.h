@@ -75,8 +75,8 @@ public:
             });
         });
     }
-    std::unique_ptr<link::Feed> follow(const link::Resource& resource, std::function<void()>) override {
-        return server_.follow(resource);
+    std::unique_ptr<link::Feed> follow(const link::Resource& resource, std::function<void()> notify) override {
+        return server_.follow(resource, std::move(notify));
     }
 
 private:
@@ -90,6 +90,8 @@ struct Far {
     std::shared_ptr<link::MachineRuntime> runtime;
     std::vector<std::function<void(Error)>> watchers;
     bool cut = false;
+    int swallow = 0;            // answers to requests to reserve that will be lost
+    base::Duration stall = {};  // how much longer every message takes to it
 
     void kill() {
         runtime.reset();
@@ -134,7 +136,16 @@ public:
     }
     void create_reservation(model::IriReservation r, link::Answered<model::IriReservation> a) override {
         ++creates;
-        relay<model::IriReservation>(std::move(a), [r](auto& far, auto back) { far.create_reservation(r, back); });
+        auto* far = &far_;
+        relay<model::IriReservation>(std::move(a), [r, far](auto& runtime, auto back) {
+            runtime.create_reservation(r, [far, back](const Result<model::IriReservation>& answer) {
+                if (far->swallow > 0) {
+                    --far->swallow;
+                } else {
+                    back(answer);
+                }
+            });
+        });
     }
     void delete_reservation(std::string id, link::Answered<bool> a) override {
         relay<bool>(std::move(a), [id](auto& far, auto back) { far.delete_reservation(id, back); });
@@ -185,7 +196,7 @@ private:
                 });
             });
         };
-        if (!network_.lost()) network_.send(arrive);
+        if (!network_.lost()) far_.stall.count() > 0 ? network_.after(far_.stall, arrive) : network_.send(arrive);
         if (network_.doubled()) network_.send(arrive);
     }
 

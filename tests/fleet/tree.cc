@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace berth::fleet_test {
 namespace {
 
 constexpr const char* kMachines = "compute.ironcore.dev/machines";
+constexpr const char* kReservations = "core.ironcore.dev/reservations";
 
 std::unique_ptr<link::ApiClient> client(crash::SmallServer& server, Network& network) {
     return std::make_unique<Client>(server, network);
@@ -27,27 +30,41 @@ Tree::~Tree() {
     }
 }
 
-void Tree::add(std::string name, std::function<std::shared_ptr<run::Driver>()> make, std::function<void()> killed) {
+void Tree::add(std::string name, Make make, std::function<void()> killed) {
     actors.push_back({std::move(name), std::move(make), std::move(killed), nullptr});
-    actors.back().driver = actors.back().make();
+    auto& actor = actors.back();
+    actor.driver = actor.make([rung = actor.rung] { *rung = true; });
+}
+
+Tree::Actor& Tree::actor(const std::string& name) {
+    const auto found = std::find_if(actors.begin(), actors.end(), [&](const auto& each) { return each.name == name; });
+    CHECK(found != actors.end());
+    return *found;
+}
+
+void Tree::stop(const std::string& name) {
+    auto& gone = actor(name);
+    if (gone.killed) gone.killed();
+    gone.driver.reset();
 }
 
 void Tree::kill(size_t at) {
     Actor& actor = actors[at];
     if (actor.killed) actor.killed();
     actor.driver.reset();
-    actor.driver = actor.make();
+    *actor.rung = true;
+    actor.driver = actor.make([rung = actor.rung] { *rung = true; });
 }
 
 void Tree::add_layer(Layer& layer, const Spec& spec) {
-    add("scheduler of " + spec.name, [this, &layer] {
-        return std::make_shared<run::FleetScheduler>(run::FleetScheduler::Doors{client(layer.server, network), [] {}},
-                                                     fleet::RoundRules{});
+    add("scheduler of " + spec.name, [this, &layer](link::Wake wake) {
+        return std::make_shared<run::FleetScheduler>(
+            run::FleetScheduler::Doors{client(layer.server, network), std::move(wake)}, fleet::RoundRules{});
     });
     for (const auto& pool : spec.below) add_pool(layer, pool);
 }
 
-void Tree::add_pool(Layer& above, const Spec& pool) {
+void Tree::add_pool(Layer& above, const Spec& pool, const Labels& labels) {
     Far* far = nullptr;
     if (pool.below.empty()) {
         leaves.push_back(std::make_unique<Leaf>());
@@ -57,13 +74,13 @@ void Tree::add_pool(Layer& above, const Spec& pool) {
         far = &leaf->far;
         add(
             "provider " + pool.name,
-            [this, leaf] {
+            [this, leaf](link::Wake wake) {
                 run::ProviderOptions options;
                 options.name = leaf->name;
                 options.capacity = {{"cpu", Quantity::from_value(leaf->cpu)}};
-                options.epoch = "1";
+                options.epoch = leaf->rows->epoch;
                 leaf->provider = std::make_shared<run::FleetProvider>(
-                    std::move(options), std::make_unique<MemoryJournal>(leaf->rows), [] {});
+                    std::move(options), std::make_unique<MemoryJournal>(leaf->rows), std::move(wake));
                 CHECK(leaf->provider->open(run::moment(clock)).ok());
                 leaf->far.runtime = leaf->provider;
                 return leaf->provider;
@@ -79,21 +96,23 @@ void Tree::add_pool(Layer& above, const Spec& pool) {
         far = fars_.back().get();
         add(
             "broker of " + pool.name,
-            [this, layer, far] {
-                auto broker =
-                    std::make_shared<run::FleetBroker>(run::FleetBroker::Doors{client(layer->server, network), [] {}},
-                                                       fleet::BrokerPlace{}, run::FleetBroker::Times{});
+            [this, layer, far, pinned = pool.pinned](link::Wake wake) {
+                auto broker = std::make_shared<run::FleetBroker>(
+                    run::FleetBroker::Doors{client(layer->server, network), std::move(wake)},
+                    fleet::BrokerPlace{.pool = pinned}, run::FleetBroker::Times{});
                 far->runtime = broker;
                 return broker;
             },
             [far] { far->kill(); });
         add_layer(*layer, pool);
     }
-    add("poollet " + pool.name, [this, &above, far, name = pool.name] {
+    add("poollet " + pool.name, [this, &above, far, labels, name = pool.name](link::Wake wake) {
         run::PoolletOptions options;
         options.pool = name;
+        options.labels = labels;
         return std::make_shared<run::Poollet>(
-            run::Poollet::Doors{client(above.server, network), std::make_shared<Wire>(*far, network), [] {}}, options);
+            run::Poollet::Doors{client(above.server, network), std::make_shared<Wire>(*far, network), std::move(wake)},
+            options);
     });
 }
 
@@ -103,7 +122,48 @@ link::Request Tree::compute(const std::string& method, const std::string& plural
     return {method, path, body.is_null() ? "" : base::to_text(body)};
 }
 
+void Tree::reserve(const std::string& name, int64_t cpu) {
+    layers_.front()->server.create(
+        kReservations, JsonObject{{"apiVersion", "core.ironcore.dev/v1alpha1"},
+                                  {"kind", "Reservation"},
+                                  {"metadata", JsonObject{{"name", name}, {"namespace", "default"}}},
+                                  {"spec", JsonObject{{"resources", JsonObject{{"cpu", std::to_string(cpu)}}}}}});
+}
+
+void Tree::release(const std::string& name) {
+    const std::string path = "/apis/core.ironcore.dev/v1alpha1/namespaces/default/reservations/" + name;
+    layers_.front()->server.perform({"DELETE", path, "{}"});
+}
+
+void Tree::edit_pool(const std::string& name, Json body) {
+    layers_.front()->server.perform({"PATCH", "/apis/compute.ironcore.dev/v1alpha1/machinepools/" + name,
+                                     base::to_text(body), "application/merge-patch+json"});
+}
+
+void Tree::remove_pool(const std::string& name) {
+    layers_.front()->server.perform({"DELETE", "/apis/compute.ironcore.dev/v1alpha1/machinepools/" + name, "{}"});
+}
+
+void Tree::add_leaf(const std::string& name, int64_t cpu, Labels labels) {
+    add_pool(*layers_.front(), {name, cpu, {}}, labels);
+}
+
+void Tree::add_scheduler() {
+    add_layer(*layers_.front(), {"root again", 0, {}});
+}
+
+int64_t Tree::entries(const std::string& reservation) const {
+    for (const auto& record : layers_.front()->server.list(kReservations)) {
+        const Json object = crash::SmallServer::document(*record);
+        const Json* pools = base::find(object, {"status", "pools"});
+        if (base::find_string(object, {"metadata", "name"}) == reservation && pools != nullptr)
+            return static_cast<int64_t>(pools->get_array().size());
+    }
+    return 0;
+}
+
 void Tree::machine(const std::string& name, int64_t cpu, const std::string& pool) {
+    cpus[name] = cpu;
     JsonObject spec{{"machineClassRef", JsonObject{{"name", "any"}}}};
     if (!pool.empty()) spec["machinePoolRef"] = JsonObject{{"name", pool}};
     const JsonObject notes{{model::kResourcesAnnotation, fmt::format(R"({{"cpu":"{}"}})", cpu)}};
@@ -126,15 +186,20 @@ void Tree::resize(Leaf& leaf, int64_t cpu) {
 
 void Tree::step() {
     network.deliver();
-    // Several turns at one time: what one of them wrote is there for the others.
-    for (int round = 0; round < 2; ++round) {
+    // Several turns at one time: what one of them wrote is there for the others. Each is turned when it was rung, or
+    // has said that it is time, and at no other moment: who misses a ring waits here, too.
+    for (int round = 0; round < 4; ++round) {
         for (auto& actor : actors) {
+            if (!actor.driver || (!*actor.rung && actor.driver->next() > clock.now())) continue;
+            *actor.rung = false;
             actor.driver->turn(run::moment(clock));
             check();
         }
     }
     base::Instant next = clock.now() + std::chrono::seconds(1);
-    for (auto& actor : actors) next = std::min(next, actor.driver->next());
+    for (auto& actor : actors) {
+        if (actor.driver) next = std::min(next, *actor.rung ? clock.now() : actor.driver->next());
+    }
     if (const auto arrival = network.next()) next = std::min(next, *arrival);
     clock.advance(std::max<base::Duration>(next - clock.now(), std::chrono::microseconds(500)));
 }
@@ -158,7 +223,7 @@ std::map<std::string, Tree::Seen> Tree::machines() const {
 
 size_t Tree::reservations() const {
     size_t out = 0;
-    for (const auto& layer : layers_) out += layer->server.list("core.ironcore.dev/reservations").size();
+    for (const auto& layer : layers_) out += layer->server.list(kReservations).size();
     return out;
 }
 

@@ -15,6 +15,7 @@ namespace berth::fleet_test {
 // Rows that outlive their provider.
 struct Rows {
     std::map<std::string, run::LedgerRow> rows;
+    std::string epoch = "1";
 };
 class MemoryJournal final : public run::FleetJournal {
 public:
@@ -37,6 +38,7 @@ struct Spec {
     std::string name;
     int64_t cpu = 0;
     std::vector<Spec> below;
+    std::string pinned = {};  // its broker asks only this pool
 };
 
 // A whole tree of pools in virtual time: real drivers, servers reduced to their store, and a network with weather.
@@ -49,11 +51,13 @@ public:
         std::shared_ptr<run::FleetProvider> provider;
         Far far;
     };
+    using Make = std::function<std::shared_ptr<run::Driver>(link::Wake)>;
     struct Actor {
         std::string name;
-        std::function<std::shared_ptr<run::Driver>()> make;
+        Make make;
         std::function<void()> killed = {};
-        std::shared_ptr<run::Driver> driver;
+        std::shared_ptr<run::Driver> driver;  // null: it is dead
+        std::shared_ptr<bool> rung = std::make_shared<bool>(true);
     };
 
     Tree(const Spec& root, uint64_t seed);
@@ -64,7 +68,19 @@ public:
     // One moment: what has arrived, and a turn of each who wants one. Then `check`.
     void step();
     void run(base::Duration time);
-    void kill(size_t actor);
+    void kill(size_t actor);  // and it begins anew
+    Actor& actor(const std::string& name);
+    void stop(const std::string& name);
+    void reserve(const std::string& name, int64_t cpu);
+    void release(const std::string& name);
+    // A merge patch of a pool of the top layer.
+    void edit_pool(const std::string& name, Json body);
+    void remove_pool(const std::string& name);
+    void add_leaf(const std::string& name, int64_t cpu, Labels labels = {});
+    void add_scheduler();  // a second one of the top layer
+    int64_t entries(const std::string& reservation) const;
+    size_t layers() const { return layers_.size(); }
+    const crash::SmallServer& server(size_t layer) const { return layers_[layer]->server; }
     void resize(Leaf& leaf, int64_t cpu);
 
     // The machines of the top layer, by name: their pool and state.
@@ -73,6 +89,7 @@ public:
         bool going = false;
     };
     std::map<std::string, Seen> machines() const;
+    std::map<std::string, int64_t> cpus;  // of Machines that were made here
     size_t reservations() const;
 
     base::ManualClock clock;
@@ -87,8 +104,8 @@ private:
         crash::SmallServer server{false};
     };
     void add_layer(Layer& layer, const Spec& spec);
-    void add_pool(Layer& above, const Spec& pool);
-    void add(std::string name, std::function<std::shared_ptr<run::Driver>()> make, std::function<void()> killed = {});
+    void add_pool(Layer& above, const Spec& pool, const Labels& labels = {});
+    void add(std::string name, Make make, std::function<void()> killed = {});
     link::Request compute(const std::string& method, const std::string& plural, const std::string& name,
                           Json body = {});
 
