@@ -18,13 +18,14 @@ import election_tests
 import promise_tests
 import reservation_tests
 import scheduler_tests
+import share_tests
 import together_tests
 import webhook_tests
 from cluster import Cluster
 
 TESTS = [*deploy_tests.TESTS, *comparison_tests.TESTS, *reservation_tests.TESTS, *draw_tests.TESTS, *promise_tests.TESTS,
          *scheduler_tests.TESTS, *together_tests.TESTS, *election_tests.TESTS, *beside_tests.TESTS,
-         *webhook_tests.TESTS, *credential_tests.TESTS]
+         *webhook_tests.TESTS, *share_tests.TESTS, *credential_tests.TESTS]
 
 
 class Stage:
