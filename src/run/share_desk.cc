@@ -279,7 +279,8 @@ void ShareDesk::expire(base::Instant now) {
     for (const auto& uid : over) end_grant(uid);
 }
 
-// No namespace has less than its guarantee when they are gone; the one that asks has its pod then.
+// No namespace has less than its guarantee when they are gone; the one that asks has its pod then. Of a pod that no
+// cycle has seen we know only what it was granted; of one that nobody asked about nothing, so it stays for now.
 bool ShareDesk::keeps_reserved(JsonView victims, const share::ScenePod& pod) const {
     std::map<std::string, Resources> gone;
     simdjson::dom::array pods;
@@ -289,15 +290,20 @@ bool ShareDesk::keeps_reserved(JsonView victims, const share::ScenePod& pod) con
         if (victim["UID"].get(uid) != simdjson::SUCCESS && victim["metadata"]["uid"].get(uid) != simdjson::SUCCESS)
             continue;
         const auto placed = placed_.find(uid);
-        if (placed != placed_.end()) gone[placed->second.ns].add(placed->second.size);
+        const auto granted = grants_.find(std::string(uid));
+        if (placed == placed_.end() && granted == grants_.end()) return false;
+        const bool seen = placed != placed_.end();
+        gone[seen ? placed->second.ns : granted->second.ns].add(seen ? placed->second.size : granted->second.size);
     }
     for (auto& [ns, amounts] : gone) {
         const auto* account = share::account_named(accounts_, ns);
         if (account == nullptr) continue;
+        Resources has = account->used;
+        if (const auto flight = flights_.find(ns); flight != flights_.end()) has.add(flight->second.amounts);
         bool keeps = true;
         amounts.for_each([&](ResourceId id, int64_t amount) {
-            const int64_t after = account->used.get(id) - amount + (ns == pod.ns ? pod.size.get(id) : 0);
-            if (amount > 0 && after < std::min(account->reserved.get(id), account->used.get(id))) keeps = false;
+            const int64_t after = has.get(id) - amount + (ns == pod.ns ? pod.size.get(id) : 0);
+            if (amount > 0 && after < std::min(account->reserved.get(id), has.get(id))) keeps = false;
         });
         if (!keeps) return false;
     }

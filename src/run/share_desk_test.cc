@@ -157,6 +157,22 @@ TEST_F(ShareDeskTest, PreemptionBreaksNoGuaranteeAndServesNobodyWhomItsShareRefu
     EXPECT_EQ(preempt("b", "p2", one + two), R"({"NodeNameToMetaVictims":{}})") << "its share is used up";
 }
 
+TEST_F(ShareDeskTest, VictimsThatNoCycleHasSeenCountAsTheyWereGranted) {
+    consumer("a", -1, 2);
+    for (const auto* name : {"a1", "a2"}) pod("a", name, false);
+    pod("b", "p1", false);
+    cycle();
+    const std::string one = R"("NodeNameToMetaVictims":{"n1":{"Pods":[{"UID":"uid-a1"}],"NumPDBViolations":0}})";
+    EXPECT_EQ(preempt("b", "p1", one), R"({"NodeNameToMetaVictims":{}})") << "nobody knows whose it is";
+    EXPECT_EQ(alone("a", "a1"), "");
+    EXPECT_EQ(alone("a", "a2"), "");
+    EXPECT_EQ(preempt("b", "p1", one), R"({"NodeNameToMetaVictims":{}})") << "it has no more than its guarantee";
+    pod("a", "a3", false);
+    cycle();
+    EXPECT_EQ(alone("a", "a3"), "");
+    EXPECT_NE(preempt("b", "p1", one).find("uid-a1"), std::string::npos) << "it has one more";
+}
+
 TEST_F(ShareDeskTest, WhoDoesNotLeadSaysSoAndNonsenseIsRefused) {
     EXPECT_EQ(desk_.filter(R"({"Pod":{}})", kStart).code, 503);
     cycle();
