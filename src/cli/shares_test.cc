@@ -254,6 +254,38 @@ TEST(Shares, Case10WhoLendsToWhom) {
     EXPECT_EQ(base::to_text(consumer_in(answer, "a").at("lent")), R"({"cpu":"4"})");
 }
 
+std::string loans(const Json& document) {
+    std::string out;
+    for (const auto& loan : document.at("loans").as_array())
+        out += fmt::format("{}{} to {}: {}", out.empty() ? "" : ", ", loan.at("from").as_string().c_str(),
+                           loan.at("to").as_string().c_str(), loan.at("amount").as_string().c_str());
+    return out;
+}
+
+TEST(Shares, NobodyLendsMoreThanItsLimit) {
+    const std::string namespaces = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n";
+    const auto none =
+        document_of(node("n1", "10") + consumer("a", "reserved: {cpu: \"4\"}, lendingLimit: {cpu: \"0\"}") +
+                    namespaces + pods("b", 20, {}));
+    EXPECT_EQ(loans(none), " to b: 6");
+    EXPECT_EQ(base::to_text(consumer_in(none, "a").at("lent")), "{}");
+    const auto one =
+        document_of(node("n1", "10") + consumer("a", "reserved: {cpu: \"4\"}, lendingLimit: {cpu: \"1\"}") +
+                    namespaces + pods("b", 20, {}));
+    EXPECT_EQ(loans(one), " to b: 6, a to b: 1");
+    EXPECT_EQ(base::to_text(consumer_in(one, "a").at("lent")), R"({"cpu":"1"})");
+}
+
+TEST(Shares, AnAreaLendsWhatIsIdleInIt) {
+    const std::string areas =
+        node("n1", "100") + consumer("app", "reserved: {cpu: 40%}") + consumer("bigdata", "reserved: {cpu: 60%}") +
+        consumer("spark", "parent: bigdata, reserved: {cpu: \"20\"}") + consumer("hadoop", "parent: bigdata");
+    const auto idle = document_of(areas + pods("app", 110, {}) + pods("spark", 5, {}));
+    EXPECT_EQ(loans(idle), "bigdata to app: 40, spark to app: 15");
+    EXPECT_EQ(base::to_text(consumer_in(idle, "bigdata").at("lent")), R"({"cpu":"55"})");
+    EXPECT_EQ(base::to_text(consumer_in(idle, "spark").at("lent")), R"({"cpu":"15"})");
+}
+
 TEST(Shares, QuotasClipAndStorageCounts) {
     const auto answer =
         document_of(node("n1", "10") + consumer("a", "hard: {requests.cpu: \"8\"}") + pods("a", 10, {}) +

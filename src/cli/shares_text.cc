@@ -39,7 +39,7 @@ model::Resources without_zeros(const model::Resources& amounts) {
 Json number(model::ResourceId id, double amount) {
     if (model::quota_amount(id, Quantity::from_value(1)) == 1000) amount /= 1000;
     const double whole = std::round(amount);
-    const bool is_whole = std::abs(amount - whole) <= 1e-9 * std::max(1.0, std::abs(whole)) && std::abs(whole) < 9e15;
+    const bool is_whole = std::abs(amount - whole) <= 1e-12 * std::max(1.0, std::abs(whole)) && std::abs(whole) < 9e15;
     return is_whole ? Json(static_cast<int64_t>(whole)) : Json(amount);
 }
 

@@ -308,8 +308,10 @@ std::vector<share::Account> Shares::accounts(const View& ledger) const {
         share::Account& account = out.emplace_back();
         account.name = ledger.spaces()->at(id).name;
         if (const auto found = ledger.spaces()->consumers().find(account.name);
-            found != ledger.spaces()->consumers().end())
+            found != ledger.spaces()->consumers().end()) {
             account.parent = found->second->parent;
+            account.lending_limit = found->second->lending_limit;
+        }
         account.infinite = limits_[id].infinite;
         account.reserved = limits_[id].reserved;
         account.hard = limits_[id].hard;

@@ -233,6 +233,7 @@ std::vector<Account> accounts_of(const Scene& scene, const Settings& settings, c
             account.reclaimable = consumer->reclaimable;
             account.reserved = portions.reserved_of(name);
             account.hard = portions.hard_of(name);
+            account.lending_limit = consumer->lending_limit;
         }
         if (const auto quota = quotas.find(name); quota != quotas.end()) heed_quota(account, quota->second);
         if (consumer != nullptr)

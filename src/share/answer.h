@@ -24,7 +24,8 @@ struct Account {
     bool owns_pods = true;  // it is a namespace; else an area, or nothing yet: it
                             // asks for nothing itself
     Resources reserved;
-    Resources hard;  // a missing key is infinite
+    Resources hard;           // a missing key is infinite
+    Resources lending_limit;  // of an idle guarantee; a missing key: all of it
     Resources used;
     Resources releasing;  // of these, what is about to go
     Resources demand;

@@ -2,11 +2,13 @@
 #include <map>
 
 #include "base/int128.h"
+#include "base/saturating.h"
 #include "share/answer.h"
 
 // borrowed = max(0, deserved - reserved); lent = max(0, reserved - deserved), as far as others borrow it. What a
 // borrower has comes from the lenders in proportion to what they lend, the rest from nobody's guarantee. E.g. A lends 4
-// and B borrows 10: 4 from A, 6 from "".
+// and B borrows 10: 4 from A, 6 from "". Nobody lends more than lendingLimit. What an area is guaranteed beyond its
+// children's guarantees it lends itself.
 namespace berth::share {
 namespace {
 
@@ -33,29 +35,64 @@ std::vector<int64_t> split(const std::vector<Party>& parties, int64_t total) {
     return parts;
 }
 
+// Of an idle guarantee, what others may have.
+int64_t idle_of(const Account& account, ResourceId id) {
+    const int64_t idle = account.reserved.get(id) - account.share.deserved.get(id);
+    return std::max<int64_t>(0, std::min(idle, account.lending_limit.get(id, INT64_MAX)));
+}
+
 int64_t total_of(const std::vector<Party>& parties) {
     int64_t total = 0;
     for (const auto& party : parties) total = base::saturating_add(total, party.amount);
     return total;
 }
 
-void lend_one(std::vector<Account>& accounts, const std::map<std::string_view, bool>& areas, ResourceId id,
-              std::vector<Loan>& loans) {
-    std::vector<Party> lenders, borrowers;
+// What children do not lend of an area's idle guarantee, by its name.
+using Areas = std::map<std::string_view, int64_t>;
+
+void find_parties(std::vector<Account>& accounts, Areas& areas, ResourceId id, std::vector<Party>& lenders,
+                  std::vector<Party>& borrowers) {
+    for (auto& [name, own] : areas) {
+        const Account* area = account_named(std::as_const(accounts), name);
+        own = area == nullptr ? 0 : idle_of(*area, id);
+    }
+    for (const auto& account : accounts) {
+        const auto area = areas.find(account.parent);
+        if (area != areas.end()) area->second -= std::min(area->second, idle_of(account, id));
+    }
     for (auto& account : accounts) {
         if (account.infinite) continue;
         const int64_t above = account.share.deserved.get(id) - account.reserved.get(id);
         if (above > 0) account.borrowed.set(id, above);
-        if (areas.contains(account.name)) continue;  // its children's loans are told
-        if (above > 0) borrowers.push_back({&account, above});
-        if (above < 0) lenders.push_back({&account, -above});
+        const auto area = areas.find(account.name);
+        const bool is_area = area != areas.end();  // its children's loans are told
+        if (above > 0 && !is_area) borrowers.push_back({&account, above});
+        const int64_t idle = is_area ? area->second : idle_of(account, id);
+        if (idle > 0) lenders.push_back({&account, idle});
     }
+}
+
+// What an area's children lend to others is lent by the area too, as far as it has less than its guarantee.
+void tell_lent(std::vector<Account>& accounts, const std::vector<Party>& lenders, ResourceId id) {
+    for (const auto& lender : lenders) {
+        if (lender.amount <= 0) continue;
+        Account* at = lender.account;
+        for (size_t steps = 0; at != nullptr && steps < accounts.size(); ++steps) {
+            const int64_t most = at == lender.account ? INT64_MAX : idle_of(*at, id);
+            const int64_t lent = std::min(most, base::saturating_add(at->lent.get(id), lender.amount));
+            if (lent > 0) at->lent.set(id, lent);
+            at = at->parent.empty() ? nullptr : account_named(accounts, at->parent);
+        }
+    }
+}
+
+void lend_one(std::vector<Account>& accounts, Areas& areas, ResourceId id, std::vector<Loan>& loans) {
+    std::vector<Party> lenders, borrowers;
+    find_parties(accounts, areas, id, lenders, borrowers);
     const int64_t lent = std::min(total_of(lenders), total_of(borrowers));
     const auto by_lender = split(lenders, lent);
-    for (size_t i = 0; i < lenders.size(); ++i) {
-        lenders[i].amount = by_lender[i];
-        if (by_lender[i] > 0) lenders[i].account->lent.set(id, by_lender[i]);
-    }
+    for (size_t i = 0; i < lenders.size(); ++i) lenders[i].amount = by_lender[i];
+    tell_lent(accounts, lenders, id);
     const auto by_borrower = split(borrowers, lent);
     for (size_t i = 0; i < borrowers.size(); ++i) {
         const auto parts = split(lenders, by_borrower[i]);
@@ -71,10 +108,10 @@ void lend_one(std::vector<Account>& accounts, const std::map<std::string_view, b
 }  // namespace
 
 std::vector<Loan> lend(std::vector<Account>& accounts) {
-    std::map<std::string_view, bool> areas;
+    Areas areas;
     std::map<std::string_view, ResourceId> resources;
     for (const auto& account : accounts) {
-        if (!account.parent.empty()) areas.emplace(account.parent, true);
+        if (!account.parent.empty()) areas.emplace(account.parent, 0);
         const auto meet = [&](ResourceId id, int64_t) { resources.emplace(model::resource_name(id), id); };
         account.share.deserved.for_each(meet);
         account.reserved.for_each(meet);
