@@ -10,17 +10,15 @@
 namespace berth::share {
 namespace {
 
-constexpr double kEps = 1e-9;     // of the capacity: the pool when everything is reserved
-constexpr double kSlack = 1e-12;  // of guarantees that are shrunk: rounding must not add to them
+constexpr double kEps = 1e-9;  // of the capacity: the pool when everything is reserved
 
 // What the infinite ones leave.
 void take_infinite(Tree& tree) {
     auto& left = tree.left;
     left.clear();
     for (const ResourceId id : tree.columns) left.push_back(tree.problem.capacity.get(id, INT64_MAX));
-    for (const auto& consumer : tree.problem.consumers) {
-        if (!consumer.infinite) continue;
-        for (const auto& leaf : consumer.leaves) {
+    for (const uint32_t i : tree.infinite) {
+        for (const auto& leaf : tree.problem.consumers[i].leaves) {
             leaf.demand.for_each([&](ResourceId id, int64_t amount) {
                 int64_t& rest = left[tree.column_by_id[id.index]];
                 if (rest < INT64_MAX) rest = std::max<int64_t>(0, base::saturating_subtract(rest, amount));
@@ -110,15 +108,35 @@ void clip_demands(Tree& tree) {
     }
 }
 
+// Of a consumer's idle guarantee, what is not lent is seen by its parent.
+void keep_idle(Tree& tree, const Node& node, Inner& parent) {
+    const Consumer& consumer = tree.problem.consumers[node.consumer];
+    const auto asked = [&](uint32_t column) {
+        if (node.inner != kNoIndex) return tree.inner_of(node).u[column] + tree.inner_of(node).fixed[column];
+        for (const Key& key : tree.keys_of(node)) {
+            if (key.column == column) return std::max(key.u, key.b);
+        }
+        return 0.0;
+    };
+    consumer.lending_limit.for_each([&](ResourceId id, int64_t limit) {
+        const uint32_t column = tree.column_of(id);
+        if (column == kNoIndex || !consumer.reserved.has(id)) return;
+        const double idle = static_cast<double>(consumer.reserved.get(id)) - asked(column);
+        parent.fixed[column] += std::max(0.0, idle - static_cast<double>(limit));
+    });
+}
+
 // What a node asks for, and keeps from being lent, is seen by its parent. Children stand behind their parents.
 void sum_up(Tree& tree) {
     for (auto id = static_cast<NodeId>(tree.nodes.size()); id-- > 1;) {
-        Node& node = tree.nodes[id];
-        Inner& parent = tree.inner_of(tree.nodes[node.parent]);
-        const bool own = tree.nodes[node.parent].consumer != node.consumer;
-        const Consumer& consumer = tree.problem.consumers[node.consumer];
-        std::vector<double>* reserved = nullptr;
-        if (node.inner != kNoIndex) {
+        const Node& node = tree.nodes.data()[id];
+        const Node& above = tree.nodes.data()[node.parent];
+        Inner& parent = tree.inners.data()[above.inner];
+        if (node.inner == kNoIndex) {
+            double* u = parent.u.data();
+            for (const Key& key : tree.keys_of(node)) u[key.column] += std::max(key.u, key.b);
+        } else {
+            const Consumer& consumer = tree.problem.consumers[node.consumer];
             Inner& inner = tree.inner_of(node);
             for (size_t r = 0; r < inner.u.size(); ++r) {
                 inner.u[r] = std::min(inner.u[r], inner.cap[r]);
@@ -128,26 +146,8 @@ void sum_up(Tree& tree) {
                 parent.u[r] += inner.u[r];
                 parent.fixed[r] += inner.fixed[r];
             }
-            reserved = &inner.reserved;
-        } else {
-            for (const Key& key : tree.keys_of(node)) parent.u[key.column] += std::max(key.u, key.b);
         }
-        if (!own) continue;
-        const auto asked = [&](uint32_t column) {
-            if (node.inner != kNoIndex) return tree.inner_of(node).u[column] + tree.inner_of(node).fixed[column];
-            for (const Key& key : tree.keys_of(node)) {
-                if (key.column == column) return std::max(key.u, key.b);
-            }
-            return 0.0;
-        };
-        consumer.reserved.for_each([&](ResourceId id_, int64_t amount) {
-            const uint32_t column = tree.column_of(id_);
-            if (column == kNoIndex) return;
-            if (reserved == nullptr) parent.reserved[column] += static_cast<double>(amount);
-            if (!consumer.lending_limit.has(id_)) return;
-            const double idle = static_cast<double>(amount) - asked(column);
-            parent.fixed[column] += std::max(0.0, idle - static_cast<double>(consumer.lending_limit.get(id_)));
-        });
+        if (node.limited && above.consumer != node.consumer) keep_idle(tree, node, parent);
     }
 }
 
@@ -197,7 +197,8 @@ private:
                 if (r == column && reserved > 0) vessels_.push_back({reserved, asked});
             });
         }
-        const double lambda = std::min(1.0, water_level(vessels_, available)) * (1 - kSlack);
+        tree_.shrunk[column] = 1;
+        const double lambda = std::min(1.0, water_level(vessels_, available));
         for (NodeId c = node.children_begin; c < node.children_end; ++c) {
             Node& child = tree_.nodes[c];
             each(child, [&](uint32_t r, double& b, double reserved, double asked) {
@@ -218,6 +219,7 @@ void fit_guarantees(Tree& tree) {
         for (size_t r = 0; r < inner.b.size(); ++r)
             inner.b[r] = std::min(inner.reserved[r], inner.u[r] + inner.fixed[r]);
     }
+    tree.shrunk.assign(tree.columns.size(), 0);
     Guarantees guarantees(tree);
     for (NodeId id = 0; id < tree.nodes.size(); ++id) {
         if (tree.nodes[id].inner == kNoIndex) continue;
@@ -246,7 +248,8 @@ void weigh_leaves(Tree& tree) {
 
 void guarantee(Tree& tree) {
     for (Inner& inner : tree.inners) {
-        for (auto* values : {&inner.u, &inner.fixed, &inner.reserved}) std::fill(values->begin(), values->end(), 0);
+        for (auto* values : {&inner.u, &inner.fixed}) std::fill(values->begin(), values->end(), 0);
+        inner.reserved = inner.stated;
         std::fill(inner.cap.begin(), inner.cap.end(), kInfinity);
     }
     take_infinite(tree);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "share/tree.h"
 
@@ -56,25 +57,24 @@ class Sweep {
 public:
     explicit Sweep(Tree& tree) : tree_(tree), m_(tree.columns.size()), ways_(tree.nodes.size()) {
         courses_.resize(tree.inners.size());
+        since_.assign(m_, 0);
+        full_at_.assign(m_, kInfinity);
+        is_stale_.assign(m_, 0);
         for (auto& course : courses_) {
             course.slope.assign(m_, 0);
             course.claimed.assign(m_, 0);
             course.growers.assign(m_, 0);
             for (auto* flags : {&course.above, &course.full, &course.closing}) flags->assign(m_, 0);
         }
-        users_.resize(m_);
-        const Node& root = tree.nodes[kRoot];
-        for (NodeId c = root.children_begin; c < root.children_end; ++c) {
-            if (tree.nodes[c].inner != kNoIndex) areas_.push_back(c);
-            for (const Key& key : tree.keys_of(tree.nodes[c])) users_[key.column].push_back(c);
-        }
+        course(kRoot).moments.reserve(tree.nodes.size());
     }
 
     void run() {
         for (auto id = static_cast<NodeId>(tree_.nodes.size()); id-- > 0;) begin(id);
         while (step_root()) {
         }
-        for (NodeId id = 0; id < tree_.nodes.size(); ++id) finish(id);
+        for (NodeId id = 1; id < tree_.nodes.size(); ++id) finish(id);
+        for (size_t r = 0; r < m_; ++r) bring(r);
         tree_.full = course(kRoot).full;
         const Inner& root = inner(kRoot);
         for (size_t r = 0; r < m_; ++r) {
@@ -87,8 +87,7 @@ private:
     Node& node(NodeId id) { return tree_.nodes.data()[id]; }
     Inner& inner(NodeId id) { return tree_.inner_of(tree_.nodes[id]); }
     Course& course(NodeId id) { return courses_.data()[node(id).inner]; }
-    double start_of(const Key& key) const { return surplus() ? key.b / key.u : 0; }
-    double rise_of(const Key& key) const { return tree_.pool[key.column] / key.u; }
+    double start_of(const Key& key) const { return surplus() ? key.passes : 0; }
 
     // --- leaves
 
@@ -118,14 +117,19 @@ private:
     void touch(NodeId id);
     bool step_root();
     void finish(NodeId id);
+    // The root's sums are brought to its clock one by one, where their slope changes.
+    void bring(size_t column);
+    void foresee();
 
     Tree& tree_;
     size_t m_;
     std::vector<Way> ways_;
     std::vector<Course> courses_;
-    std::vector<std::vector<NodeId>> users_;  // the root's leaves that need a column
-    size_t moving_ = 0;                       // leaves
-    std::vector<NodeId> areas_;               // the root's children that are inner nodes
+    size_t moving_ = 0;            // leaves
+    std::vector<double> since_;    // of the root's columns: the clock at which its sum is exact
+    std::vector<double> full_at_;  // when it is full, if all goes straight on
+    std::vector<size_t> stale_;    // columns of which that is another now
+    std::vector<uint8_t> is_stale_;
 };
 
 void Sweep::begin_leaf(NodeId id) {
@@ -135,8 +139,11 @@ void Sweep::begin_leaf(NodeId id) {
     const auto keys = tree_.keys_of(leaf);
     for (uint32_t k = 0; k < keys.size(); ++k) {
         if (keys[k].u <= 0) return;  // nothing may be had of it: the leaf stays where it is
-        if (tree_.pool[keys[k].column] == kInfinity) continue;
-        const double start = start_of(keys[k]), slope = rise_of(keys[k]);
+        const double pool = tree_.pool.data()[keys[k].column];
+        keys[k].passes = keys[k].b / keys[k].u;
+        keys[k].rise = pool / keys[k].u;
+        if (pool == kInfinity) continue;
+        const double start = start_of(keys[k]), slope = keys[k].rise;
         if (start < lowest || (start == lowest && slope < rise)) {
             lowest = start;
             rise = slope;
@@ -163,9 +170,9 @@ double Sweep::next_bend(const Node& leaf, const Way& way) const {
     double next = (1 - way.a) / way.slope;
     const auto keys = tree_.keys_of(leaf);
     for (uint32_t k = 0; k < keys.size(); ++k) {
-        if (!keys[k].taking) next = std::min(next, (keys[k].b / keys[k].u - way.a) / way.slope);
-        if (k == way.line || !surplus() || tree_.pool[keys[k].column] == kInfinity) continue;
-        const double slope = rise_of(keys[k]);
+        if (!keys[k].taking) next = std::min(next, (keys[k].passes - way.a) / way.slope);
+        if (k == way.line || !surplus() || keys[k].rise == kInfinity) continue;
+        const double slope = keys[k].rise;
         if (slope < way.slope) next = std::min(next, (start_of(keys[k]) - way.a) / (way.slope - slope));
     }
     return next;
@@ -180,9 +187,9 @@ void Sweep::turn(NodeId id, double level) {
     const Way before = way;
     double rise = way.slope;
     for (uint32_t k = 0; k < keys.size(); ++k) {
-        if ((keys[k].b / keys[k].u - before.a) / before.slope <= level * (1 + kNear)) keys[k].taking = true;
-        if (k == before.line || !surplus() || tree_.pool[keys[k].column] == kInfinity) continue;
-        const double slope = rise_of(keys[k]), start = start_of(keys[k]);
+        if ((keys[k].passes - before.a) / before.slope <= level * (1 + kNear)) keys[k].taking = true;
+        if (k == before.line || !surplus() || keys[k].rise == kInfinity) continue;
+        const double slope = keys[k].rise, start = start_of(keys[k]);
         if (slope >= rise || (start - before.a) / (before.slope - slope) > level * (1 + kNear)) continue;
         rise = slope;
         way.line = k;
@@ -226,10 +233,36 @@ void Sweep::push_leaf(NodeId id) {
 }
 
 void Sweep::adjust(Course& of, size_t column, double before, double after) {
-    of.slope[column] += after - before;
-    if (before > 0) --of.growers[column];
-    if (after > 0) ++of.growers[column];
-    if (of.growers[column] == 0) of.slope[column] = 0;
+    if (&of == courses_.data()) bring(column);
+    double& slope = of.slope.data()[column];
+    uint32_t& growers = of.growers.data()[column];
+    slope += after - before;
+    if (before > 0) --growers;
+    if (after > 0) ++growers;
+    if (growers == 0) slope = 0;
+}
+
+void Sweep::bring(size_t column) {
+    Course& root = courses_.front();
+    double& since = since_.data()[column];
+    if (since < root.clock) {
+        tree_.inners.front().x.data()[column] += root.slope.data()[column] * (root.clock - since);
+        since = root.clock;
+    }
+    if (std::exchange(is_stale_.data()[column], 1) == 0) stale_.push_back(column);
+}
+
+// When each of the root's columns will be full, where that has changed.
+void Sweep::foresee() {
+    const Course& root = courses_.front();
+    const Inner& sums = tree_.inners.front();
+    for (const size_t r : stale_) {
+        is_stale_[r] = 0;
+        full_at_[r] = kInfinity;
+        if (root.slope[r] <= 0 || root.full[r] != 0 || sums.cap[r] == kInfinity) continue;
+        full_at_[r] = root.clock + std::max(0.0, sums.cap[r] - sums.x[r]) / root.slope[r];
+    }
+    stale_.clear();
 }
 
 // Children come before their parents here, so the sums of an inner node are those of children that have begun.
@@ -371,8 +404,9 @@ void Sweep::touch(NodeId id) {
 void Sweep::saturate(NodeId id, size_t column) {
     course(id).full[column] = 1;
     if (id == kRoot) {
-        for (const NodeId c : users_[column]) close(c, column);
-        for (const NodeId c : areas_) close(c, column);
+        for (const NodeId c : tree_.users[column]) close(c, column);
+        for (const NodeId c : tree_.areas) close(c, column);
+        bring(column);
     } else {
         for (NodeId c = node(id).children_begin; c < node(id).children_end; ++c) close(c, column);
     }
@@ -396,21 +430,18 @@ void Sweep::close(NodeId id, size_t column) {
 
 bool Sweep::step_root() {
     if (moving_ == 0) return false;
-    Course& at = course(kRoot);
-    const Inner& sums = inner(kRoot);
-    const double due = at.moments.empty() ? kInfinity : at.moments.front().at;
-    double when = due;
+    foresee();
+    Course& at = courses_.front();
+    double when = at.moments.empty() ? kInfinity : at.moments.front().at;
     size_t fullest = m_;
-    const double *slope = at.slope.data(), *x = sums.x.data(), *cap = sums.cap.data();
+    const double* full_at = full_at_.data();
     for (size_t r = 0; r < m_; ++r) {
-        // Where nothing grows, or there is no end of it, this is as if there was room.
-        if (x[r] + slope[r] * (when - at.clock) < cap[r] || slope[r] <= 0 || at.full[r] != 0) continue;
-        if (cap[r] == kInfinity) continue;
-        when = at.clock + std::max(0.0, cap[r] - x[r]) / slope[r];
+        if (full_at[r] > when || full_at[r] == kInfinity) continue;
+        when = full_at[r];
         fullest = r;
     }
     if (when == kInfinity) return false;
-    advance(kRoot, when);
+    at.clock = std::max(at.clock, when);
     if (fullest < m_) {
         saturate(kRoot, fullest);
         return true;
@@ -423,9 +454,11 @@ bool Sweep::step_root() {
     return true;
 }
 
+// Who still moves stands where the clock above it does: nothing stops the children of an area without weight.
 void Sweep::finish(NodeId id) {
-    if (node(id).inner != kNoIndex) return;
+    if (node(id).inner != kNoIndex) return touch(id);
     const Way& way = ways_[id];
+    if (way.moving) stop(id, way.a + way.slope * course(node(id).parent).clock * node(id).weight);
     for (Key& key : tree_.keys_of(node(id))) key.x = std::max(key.b, way.tau * key.u);
 }
 

@@ -96,7 +96,8 @@ void add_keys(Tree& tree, Node& node, const Leaf& leaf, const Consumer* owner) {
 uint32_t add_inner(Tree& tree) {
     const size_t m = tree.columns.size();
     Inner inner;
-    for (auto* values : {&inner.u, &inner.b, &inner.fixed, &inner.x, &inner.reserved}) values->assign(m, 0);
+    for (auto* values : {&inner.u, &inner.b, &inner.fixed, &inner.x, &inner.reserved, &inner.stated})
+        values->assign(m, 0);
     inner.cap.assign(m, kInfinity);
     tree.inners.push_back(std::move(inner));
     return static_cast<uint32_t>(tree.inners.size() - 1);
@@ -196,6 +197,27 @@ Tree::Tree(const Problem& given) : problem(given) {
     nodes.emplace_back().inner = add_inner(*this);
     for (NodeId id = 0; id < nodes.size(); ++id) {
         if (nodes[id].inner != kNoIndex) add_children(*this, families, id);
+    }
+    note_constants();
+}
+
+void Tree::note_constants() {
+    for (uint32_t i = 0; i < problem.consumers.size(); ++i) {
+        if (problem.consumers[i].infinite) infinite.push_back(i);
+    }
+    users.resize(columns.size());
+    for (NodeId id = 1; id < nodes.size(); ++id) {
+        const Node& node = nodes[id];
+        if (node.parent == kRoot && node.inner != kNoIndex) areas.push_back(id);
+        for (const Key& key : keys_of(node)) {
+            if (node.parent == kRoot) users[key.column].push_back(id);
+        }
+        if (node.inner != kNoIndex || nodes[node.parent].consumer == node.consumer) continue;
+        auto& stated = inner_of(nodes[node.parent]).stated;
+        problem.consumers[node.consumer].reserved.for_each([&](ResourceId resource, int64_t amount) {
+            const uint32_t column = column_of(resource);
+            if (column != kNoIndex) stated[column] += static_cast<double>(amount);
+        });
     }
 }
 

@@ -25,6 +25,8 @@ struct Key {
     double u = 0;               // the demand, clipped by hard and borrowing limit along the leaf's direction
     double b = 0;               // what is guaranteed of it
     double x = 0;               // its share
+    double passes = 0;          // b / u: where its direction passes the guarantee
+    double rise = 0;            // of its line, with the level
     bool taking = false;        // while levels rise: its direction has passed the guarantee
 };
 
@@ -36,6 +38,7 @@ struct Inner {
     std::vector<double> fixed;  // idle guarantees below it that are not lent
     std::vector<double> x;      // what is shared out below it
     std::vector<double> reserved;
+    std::vector<double> stated;  // what its children that are no inner nodes are guaranteed; no change alters it
 };
 
 // Pods of one size, of one leaf.
@@ -83,19 +86,25 @@ struct Tree {
 
     // The pods of a leaf as the problem has them now.
     void lay_pods(Node& node);
+    // What no change of a demand alters.
+    void note_constants();
 
     const Problem& problem;
     std::vector<ResourceId> columns;  // by name
     std::vector<uint32_t> column_by_id;
     std::vector<Node> nodes;  // parents first, siblings side by side
     std::vector<Key> keys;
-    std::vector<Run> runs;        // side by side for each leaf
-    std::vector<int64_t> sizes;   // of a run's pods, by key
-    std::vector<Inner> inners;    // the root's first
-    std::vector<NodeId> node_of;  // by consumer; kNoIndex: it is infinite
-    std::vector<int64_t> left;    // of the capacity after the infinite ones, by column; INT64_MAX: infinite
-    std::vector<uint8_t> full;    // by column: nothing is left of it
-    std::vector<double> pool;     // S: what a level of 1 is worth, by column; kInfinity where the capacity is
+    std::vector<Run> runs;                   // side by side for each leaf
+    std::vector<int64_t> sizes;              // of a run's pods, by key
+    std::vector<Inner> inners;               // the root's first
+    std::vector<NodeId> node_of;             // by consumer; kNoIndex: it is infinite
+    std::vector<uint32_t> infinite;          // consumers
+    std::vector<NodeId> areas;               // the root's children that are inner nodes
+    std::vector<std::vector<NodeId>> users;  // by column: the root's leaves that need it
+    std::vector<int64_t> left;               // of the capacity after the infinite ones, by column; INT64_MAX: infinite
+    std::vector<uint8_t> full;               // by column: nothing is left of it
+    std::vector<uint8_t> shrunk;             // by column: guarantees of it did not fit somewhere
+    std::vector<double> pool;  // S: what a level of 1 is worth, by column; kInfinity where the capacity is
 };
 
 // Rule 1: what is left after the infinite ones, demands within their limits, guarantees that fit, the pool.
@@ -113,6 +122,7 @@ struct Whole {
         int64_t most = INT64_MAX;  // its limit
     };
     std::vector<int64_t> taken;  // by key
+    std::vector<int64_t> least;  // by key: the guarantee
     std::vector<int64_t> pods;   // by leaf
     std::vector<Sum> sums;       // by inner node and column
 };

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <utility>
 
 #include "base/saturating.h"
 #include "share/tree.h"
@@ -29,8 +31,30 @@ int64_t floor_of(double amount) {
     return amount >= 9.2e18 ? INT64_MAX : static_cast<int64_t>(amount);
 }
 
-int64_t least_of(const Key& key) {
-    return floor_of(key.b);
+// Of guarantees that were shrunk so much less, so that rounding does not add to them.
+constexpr double kSlack = 1e-12;
+
+int64_t least_of(const Tree& tree, uint32_t column, double guaranteed) {
+    return floor_of(tree.shrunk[column] == 0 ? guaranteed : guaranteed * (1 - kSlack));
+}
+
+// By rank. They come in the order of their nodes, which a stable sort by the upper half of the rank keeps.
+void sort_parts(std::vector<Part>& parts) {
+    constexpr size_t kFew = 256, kDigits = 1 << 11;
+    if (parts.size() < kFew) {
+        std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.rank < b.rank; });
+        return;
+    }
+    std::vector<Part> other(parts.size());
+    for (const int shift : {32, 43, 54}) {
+        std::array<uint32_t, kDigits> places{};
+        const auto digit = [&](const Part& part) { return (part.rank >> shift) & (kDigits - 1); };
+        for (const Part& part : parts) ++places[digit(part)];
+        uint32_t place = 0;
+        for (uint32_t& count : places) place += std::exchange(count, place);
+        for (const Part& part : parts) other[places[digit(part)]++] = part;
+        parts.swap(other);
+    }
 }
 
 class Rounding {
@@ -43,6 +67,10 @@ public:
         keys_ = tree.keys.data();
         taken_ = whole_.taken.data();
         sums_ = whole_.sums.data();
+        parts_.reserve(tree.nodes.size());
+        whole_.least.resize(tree.keys.size());
+        for (size_t k = 0; k < tree.keys.size(); ++k) whole_.least[k] = least_of(tree, keys_[k].column, keys_[k].b);
+        least_ = whole_.least.data();
         set_limits();
         begin();
     }
@@ -51,7 +79,7 @@ public:
         for (NodeId id = 1; id < tree_.nodes.size(); ++id) {
             if (nodes_[id].leaf != kNoIndex) round_down(id);
         }
-        std::sort(parts_.begin(), parts_.end(), [](const Part& a, const Part& b) { return a.rank < b.rank; });
+        sort_parts(parts_);
         for (const Part& part : parts_) {
             const int64_t* size = tree_.sizes.data() + tree_.runs[part.run].sizes;
             if (short_of_share(part.node(), size) && take(part.node(), size, 1)) ++whole_.pods[part.node()];
@@ -66,7 +94,7 @@ private:
             const Inner& inner = tree_.inner_of(node);
             for (size_t r = 0; r < m_; ++r) {
                 if (node.consumer != kNoIndex) {
-                    sums[r].least = floor_of(inner.b[r] - inner.fixed[r]);
+                    sums[r].least = least_of(tree_, static_cast<uint32_t>(r), inner.b[r] - inner.fixed[r]);
                     if (node.limited) sums[r].most = limit_of(tree_.problem.consumers[node.consumer], tree_.columns[r]);
                 } else if (tree_.left[r] < INT64_MAX) {
                     sums[r].most = tree_.left[r] - static_cast<int64_t>(std::ceil(inner.fixed[r]));
@@ -81,8 +109,7 @@ private:
             const Node& node = nodes_[id];
             Whole::Sum* parent = sums_ + nodes_[node.parent].inner * m_;
             if (node.inner == kNoIndex) {
-                for (uint32_t k = node.keys_begin; k < node.keys_end; ++k)
-                    parent[keys_[k].column].sum += least_of(keys_[k]);
+                for (uint32_t k = node.keys_begin; k < node.keys_end; ++k) parent[keys_[k].column].sum += least_[k];
             } else {
                 const Whole::Sum* own = sums_ + node.inner * m_;
                 for (size_t r = 0; r < m_; ++r) parent[r].sum += std::max(own[r].sum, own[r].least);
@@ -106,7 +133,7 @@ private:
     // What a leaf takes counts where it is more than the guarantee; and so on the way up.
     bool has_room(const Node& node, uint32_t k, int64_t more) const {
         const Key& key = keys_[k];
-        const int64_t least = least_of(key);
+        const int64_t least = least_[k];
         int64_t by = std::max(taken_[k] + more, least) - std::max(taken_[k], least);
         if (by > 0 && taken_[k] + more > key.limit) return false;
         for (NodeId up = node.parent; by > 0; up = nodes_[up].parent) {
@@ -119,7 +146,7 @@ private:
     }
     void add(const Node& node, uint32_t k, int64_t more) {
         const Key& key = keys_[k];
-        const int64_t least = least_of(key);
+        const int64_t least = least_[k];
         int64_t by = std::max(taken_[k] + more, least) - std::max(taken_[k], least);
         taken_[k] += more;
         for (NodeId up = node.parent; by > 0; up = nodes_[up].parent) {
@@ -187,7 +214,7 @@ private:
             above = std::min(above, std::max(at.least, at.most) - at.sum);
             if (up == kRoot) break;
         }
-        const int64_t guaranteed = std::max<int64_t>(0, least_of(key) - taken_[k]);
+        const int64_t guaranteed = std::max<int64_t>(0, least_[k] - taken_[k]);
         const int64_t room = base::saturating_add(std::max<int64_t>(0, above), guaranteed);
         return std::min(room, std::max(base::saturating_subtract(key.limit, taken_[k]), guaranteed));
     }
@@ -213,6 +240,7 @@ private:
     const Node* nodes_;
     const Key* keys_;
     int64_t* taken_;
+    const int64_t* least_;
     Whole::Sum* sums_;
     std::vector<Part> parts_;
 };
@@ -234,7 +262,7 @@ void tell_whole(const Tree& tree, const Whole& whole, NodeId id, Share& share) {
         const auto keys = tree.keys_of(node);
         for (size_t k = 0; k < keys.size(); ++k)
             share.deserved.set(tree.columns[keys[k].column],
-                               std::max(whole.taken[node.keys_begin + k], least_of(keys[k])));
+                               std::max(whole.taken[node.keys_begin + k], whole.least[node.keys_begin + k]));
         return;
     }
     const size_t m = tree.columns.size();
