@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/dump.h"
+#include "node/confine.h"
 #include "node/writer.h"
 #include "run/agent_driver.h"
 
@@ -110,12 +111,16 @@ private:
     DriverThread thread_;
 };
 
-// Before there are threads: the process that writes is forked here.
+// Before there are threads: the process that writes is forked here, and this one, which talks to the network, writes no
+// file from then on.
 Result<std::unique_ptr<node::Tree>> open_split_tree(AgentFlags& flags, KubeletFiles& kubelet) {
     const auto told = TRY(kubelet.read());
     flags.tree.below = told.cgroup_root;
     flags.tree.systemd = told.cgroup_driver == "systemd";
-    return node::split_tree(TRY(node::open_tree(flags.tree)));
+    auto whole = TRY(node::open_tree(flags.tree));
+    auto tree = TRY(node::split_tree(std::move(whole)));
+    node::give_up_writing_files();
+    return tree;
 }
 
 }  // namespace

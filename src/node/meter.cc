@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "base/int128.h"
+#include "node/machine.h"
 
 namespace berth::node {
 namespace {
@@ -86,8 +87,9 @@ Result<int64_t> used_memory(std::string_view meminfo) {
     return std::max<int64_t>(0, *total - *available) * 1024;
 }
 
-Result<Sample> take_sample(Tree& tree, const std::vector<NodePod>& pods, base::Instant at) {
+Result<Sample> take_sample(Tree& tree, const std::vector<NodePod>& pods, base::Instant at, const Sample* memory_of) {
     Sample out;
+    if (memory_of != nullptr) out.pod_memory = memory_of->pod_memory;
     out.at = at;
     out.node_nanos = TRY(busy_nanos(text_of("/proc/stat"), ::sysconf(_SC_CLK_TCK)));
     out.node_memory = TRY(used_memory(text_of("/proc/meminfo")));
@@ -95,6 +97,7 @@ Result<Sample> take_sample(Tree& tree, const std::vector<NodePod>& pods, base::I
         if (pod.uid.empty()) continue;
         const auto group = pod_group(tree.hierarchy(), pod);
         if (const auto nanos = pod_nanos(tree, group)) out.pod_nanos[pod.uid] = *nanos;
+        if (memory_of != nullptr && out.pod_memory.contains(pod.uid)) continue;
         if (const auto memory = pod_memory(tree, group)) out.pod_memory[pod.uid] = *memory;
     }
     return out;

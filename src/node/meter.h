@@ -23,7 +23,9 @@ struct Sample {
 Result<int64_t> busy_nanos(std::string_view proc_stat, int64_t ticks_per_second);
 Result<int64_t> used_memory(std::string_view meminfo);
 
-Result<Sample> take_sample(Tree& tree, const std::vector<NodePod>& pods, base::Instant at);
+// The kernel adds up a group's memory when it is asked, so that is not asked for where an earlier sample will do.
+Result<Sample> take_sample(Tree& tree, const std::vector<NodePod>& pods, base::Instant at,
+                           const Sample* memory_of = nullptr);
 
 // What ran between two moments. A counter that went back (a pod that began anew) counts from 0; a pod without an
 // earlier one is not there.

@@ -93,6 +93,19 @@ int64_t batch_cpu(const Json& pod, const char* part) {
     return sum;
 }
 
+Quantity request(const Json& pod, std::string_view resource) {
+    Quantity sum;
+    for (const auto& container : model::list_at(pod, ".spec.containers")) {
+        const Json* value = base::find(container, {"resources", "requests", resource});
+        if (value == nullptr) value = base::find(container, {"resources", "limits", resource});
+        if (value == nullptr) continue;
+        const auto amount =
+            Quantity::parse(value->is_string() ? std::string(value->get_string()) : base::to_text(*value));
+        if (amount && !amount->is_negative()) sum += *amount;
+    }
+    return sum;
+}
+
 bool is_here(const Json& pod, std::string_view node) {
     const auto on = model::string_at(pod, ".spec.nodeName");
     const auto phase = model::string_at(pod, ".status.phase");
@@ -140,6 +153,8 @@ std::optional<NodePod> read_node_pod(const Json& pod, std::string_view node, std
         out.sub_priority = static_cast<int32_t>(std::clamp<int64_t>(sub->value(), INT32_MIN, INT32_MAX));
     }
     if (const auto* status = annotations.find(kResourceStatus)) read_status(*status, out, faults);
+    out.cpu_request = request(pod, "cpu").milli();
+    out.memory_request = request(pod, "memory").value();
     out.batch_cpu_request = batch_cpu(pod, "requests");
     out.batch_cpu_limit = batch_cpu(pod, "limits");
     out.ends = base::find(pod, {"metadata", "deletionTimestamp"}) != nullptr;

@@ -29,6 +29,8 @@ struct NodePod {
     std::optional<model::CpuIds> cpus;  // its resource-status binds it to these
     std::vector<int32_t> numas;         // or to the pools of these
     std::vector<Container> containers;
+    int64_t cpu_request = 0;        // thousandths of a core; of its containers, a limit standing in for a request
+    int64_t memory_request = 0;     // bytes
     int64_t batch_cpu_request = 0;  // thousandths of a core
     int64_t batch_cpu_limit = 0;
     bool ends = false;  // deletionTimestamp

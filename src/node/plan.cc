@@ -17,6 +17,8 @@ model::Node with_capacity(const Situation& situation) {
     model::Node node = situation.node;
     if (!node.capacity.has(model::kCpu))
         node.capacity.set(model::kCpu, static_cast<int64_t>(situation.machine.cpus.size()) * kMilliPerCore);
+    // Nobody knows how much it has: nothing is too much.
+    if (!node.capacity.has(model::kMemory)) node.capacity.set(model::kMemory, int64_t{1} << 60);
     return node;
 }
 
@@ -137,7 +139,7 @@ Plan plan(const Situation& situation) {
     for (const auto& fault : view.faults)
         out.faults.push_back(fmt::format("Node \"{}\": {}", node.meta.name, fault.message));
     out.cores = cores_of(situation.machine, node, view.reservation, situation.pods, situation.kubelet, out.faults);
-    out.topology = topology_object({situation.machine, node, out.cores, situation.kubelet, situation.pods});
+    out.topology = topology_object({situation.machine, situation.node, out.cores, situation.kubelet, situation.pods});
     Wanted wanted(situation, out);
     wanted.suppress(node);
     wanted.best_effort();

@@ -1,6 +1,7 @@
 #include "node/reconcile.h"
 
 #include <algorithm>
+#include <map>
 
 namespace berth::node {
 namespace {
@@ -19,11 +20,9 @@ std::optional<Container> container_of(std::string_view group) {
 }
 
 // In v2 a group without a list of its own has its parent's.
-std::optional<model::CpuIds> cpus_now(Tree& tree, const std::string& group) {
-    const auto text = tree.read(group, File::Cpuset);
-    if (!text) return std::nullopt;
+model::CpuIds cpus_in(const std::string& text) {
     std::string fault;
-    return model::read_cpu_list(*text, fault);
+    return model::read_cpu_list(text, fault);
 }
 
 }  // namespace
@@ -34,19 +33,21 @@ Reconciled reconcile(Tree& tree, const Goals& goals) {
         if (error.reason != Reason::NotFound) out.troubles.push_back(error.message);
     };
     Goals there;
+    std::map<std::string, GroupNow, std::less<>> found;
     for (const auto& goal : goals) {
-        const auto file = goal.cpus ? File::Cpuset : File::Quota;
-        if (const auto now = tree.read(goal.group, file)) {
-            there.push_back(goal);
-        } else {
-            tell(now.error());
+        GroupNow has;
+        const auto cpus = goal.cpus ? tree.read(goal.group, File::Cpuset) : Result<std::string>(std::string());
+        const auto quota = goal.quota ? tree.read(goal.group, File::Quota) : Result<std::string>(std::string());
+        if (!cpus || (!goal.cpus && !quota)) {
+            tell(cpus ? quota.error() : cpus.error());
+            continue;
         }
+        if (goal.cpus) has.cpus = cpus_in(*cpus);
+        if (goal.quota && quota) has.quota = read_quota(tree.hierarchy(), *quota);
+        found[goal.group] = std::move(has);
+        there.push_back(goal);
     }
-    const auto now = [&](const std::string& group) {
-        GroupNow has{cpus_now(tree, group), std::nullopt};
-        if (const auto quota = tree.read(group, File::Quota)) has.quota = read_quota(tree.hierarchy(), *quota);
-        return has;
-    };
+    const auto now = [&](const std::string& group) { return found[group]; };
     for (const auto& write : writes_for(tree.hierarchy(), there, now)) {
         const auto file = write.file == cpuset_file() ? File::Cpuset : File::Quota;
         const Status done = tree.write(write.group, file, write.value);
@@ -70,7 +71,8 @@ void add_containers(Tree& tree, NodePod& pod) {
 
 void read_current(Tree& tree, Usage& usage) {
     const auto group = qos_group(tree.hierarchy(), model::KubeQos::BestEffort);
-    usage.cpuset = cpus_now(tree, group);
+    const auto cpus = tree.read(group, File::Cpuset);
+    usage.cpuset = cpus ? std::optional(cpus_in(*cpus)) : std::nullopt;
     if (usage.cpuset && usage.cpuset->empty()) usage.cpuset.reset();
     const auto quota = tree.read(group, File::Quota);
     usage.quota = quota ? read_quota(tree.hierarchy(), *quota) : std::nullopt;

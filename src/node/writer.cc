@@ -16,6 +16,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "node/confine.h"
 #include "node/descriptor.h"
 
 namespace berth::node {
@@ -78,6 +79,7 @@ void drop_rights() {
     ::signal(SIGTERM, SIG_IGN);
     ::signal(SIGINT, SIG_IGN);
     drop_rights();
+    allow_orders_only();
     serve_orders(socket, tree);
     ::_exit(0);
 }

@@ -15,6 +15,7 @@ struct Goal {
     std::string group;
     std::optional<model::CpuIds> cpus;  // never none
     std::optional<int64_t> quota;       // microseconds in a period; -1 is none
+    bool operator==(const Goal&) const = default;
 };
 using Goals = std::vector<Goal>;  // parents before what is in them
 

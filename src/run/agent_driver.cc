@@ -14,6 +14,7 @@
 #include "node/evict.h"
 #include "node/reconcile.h"
 #include "node/topology_object.h"
+#include "run/agent_reports.h"
 #include "run/writes.h"
 
 namespace berth::run {
@@ -21,8 +22,6 @@ namespace {
 
 constexpr const char* kNodes = "nodes";
 constexpr const char* kPods = "pods";
-constexpr const char* kSlos = "slo.koordinator.sh/nodeslos";
-constexpr const char* kMetrics = "slo.koordinator.sh/nodemetrics";
 constexpr std::string_view kStarved = "BerthBestEffortStarved";
 constexpr base::Duration kRest = std::chrono::seconds(10);  // after a request, before the same again
 
@@ -33,35 +32,12 @@ link::Resource followed(std::string_view resource, std::string only) {
             std::string(core ? resource : resource.substr(slash + 1)), std::move(only)};
 }
 
-Json amounts(const node::Used& used) {
-    return JsonObject{
-        {"resources", JsonObject{{"cpu", Quantity::from_milli(used.cpu).text()},
-                                 {"memory", Quantity::from_value(used.memory, Quantity::Format::BinarySI).text()}}}};
-}
-
-// What of an object the agent answers for: others may add to it.
-bool has_all(const Json& object, const Json& wanted) {
-    if (!wanted.is_object() || !object.is_object()) return object == wanted;
-    return std::all_of(wanted.get_object().begin(), wanted.get_object().end(), [&](const auto& member) {
-        const Json* its = object.get_object().if_contains(member.key());
-        return its != nullptr && has_all(*its, member.value());
-    });
-}
-
 model::Meta meta_of(const Json& object) {
     model::Meta meta;
     meta.ns = model::string_at(object, ".metadata.namespace");
     meta.name = model::string_at(object, ".metadata.name");
     meta.uid = model::string_at(object, ".metadata.uid");
     return meta;
-}
-
-JsonObject pod_metric(const node::NodePod& pod, const node::Used& used) {
-    return {{"namespace", pod.ns},
-            {"name", pod.name},
-            {"podUsage", amounts(used)},
-            {"priority", model::text_of(pod.band)},
-            {"qos", model::text_of(pod.qos)}};
 }
 
 }  // namespace
@@ -75,7 +51,7 @@ AgentDriver::AgentDriver(Doors doors, Options options)
     const std::string own = "metadata.name=" + options_.node;
     session_.follow(kNodes, followed(kNodes, own));
     session_.follow(kPods, followed(kPods, "spec.nodeName=" + options_.node));
-    for (const auto resource : {std::string_view(kSlos), std::string_view(kMetrics), node::kTopologyResource})
+    for (const auto resource : {std::string_view(kNodeSlos), std::string_view(kNodeMetrics), node::kTopologyResource})
         session_.follow(std::string(resource), followed(resource, own));
 }
 
@@ -87,7 +63,6 @@ void AgentDriver::turn(const Moment& now) {
     changed_ = changed_ || active_;
     take_answers();
     if (stopping_ || !session_.synced() || (!changed_ && now_.now < due_)) return;
-    changed_ = false;
     due_ = now_.now + options_.period;
     round();
 }
@@ -98,6 +73,7 @@ base::Instant AgentDriver::next() const {
 
 void AgentDriver::stop() {
     if (std::exchange(stopping_, true) || !options_.restore) return;
+    find_containers();
     std::vector<std::string> faults;
     const auto found = situation(faults);
     if (node_) say_once(node::reconcile(*tree_, node::restored(found)).troubles);
@@ -108,23 +84,32 @@ void AgentDriver::apply(const std::string& resource, const link::FeedEvent& even
     if (!document) return base::log_warning("Unreadable object", {{"resource", resource}, {"error", document.error()}});
     const auto name = model::string_at(*document, ".metadata.name");
     const bool gone = event.type == link::FeedEvent::Type::Gone;
-    if (resource == kPods) {
-        const auto key = fmt::format("{}/{}", model::string_at(*document, ".metadata.namespace"), name);
-        const bool here = model::string_at(*document, ".spec.nodeName") == options_.node;
-        if (gone || !here) {
-            pods_.erase(key);
-        } else {
-            pods_[key] = std::move(*document);
-        }
-        return;
-    }
+    if (resource == kPods) return apply_pod(*document, gone);
     if (name != options_.node) return;  // an embedded server tells all
-    auto& place = resource == kNodes ? node_ : resource == kSlos ? slo_ : resource == kMetrics ? metric_ : topology_;
+    auto& place = resource == kNodes         ? node_
+                  : resource == kNodeSlos    ? slo_
+                  : resource == kNodeMetrics ? metric_
+                                             : topology_;
     if (gone) {
         place.reset();
     } else {
         place = std::move(*document);
     }
+}
+
+void AgentDriver::apply_pod(const Json& document, bool gone) {
+    const auto key = fmt::format("{}/{}", model::string_at(document, ".metadata.namespace"),
+                                 model::string_at(document, ".metadata.name"));
+    KnownPod known;
+    auto pod = gone || model::string_at(document, ".spec.nodeName") != options_.node
+                   ? std::nullopt
+                   : node::read_node_pod(document, options_.node, known.faults);
+    if (!pod) {
+        pods_.erase(key);
+        return;
+    }
+    known.pod = known.found = std::move(*pod);
+    pods_[key] = std::move(known);
 }
 
 void AgentDriver::take_answers() {
@@ -147,11 +132,9 @@ node::Situation AgentDriver::situation(std::vector<std::string>& faults) {
         if (read) out.node = std::move(*read);
         if (!read) faults.push_back(fmt::format("Node \"{}\": {}", options_.node, read.error().message));
     }
-    for (const auto& [key, document] : pods_) {
-        auto pod = node::read_node_pod(document, options_.node, faults);
-        if (!pod) continue;
-        node::add_containers(*tree_, *pod);
-        out.pods.push_back(std::move(*pod));
+    for (const auto& [key, known] : pods_) {
+        faults.insert(faults.end(), known.faults.begin(), known.faults.end());
+        out.pods.push_back(known.found);
     }
     if (auto kubelet = kubelet_()) {
         out.kubelet = std::move(*kubelet);
@@ -166,9 +149,17 @@ node::Situation AgentDriver::situation(std::vector<std::string>& faults) {
     return out;
 }
 
+// A container that began is in the tree before its pod's status says so.
+void AgentDriver::find_containers() {
+    for (auto& [key, known] : pods_) {
+        known.found = known.pod;
+        node::add_containers(*tree_, known.found);
+    }
+}
+
 // False: there is nothing to compare with yet.
-bool AgentDriver::measure(node::Situation& situation) {
-    auto sample = node::take_sample(*tree_, situation.pods, now_.now);
+bool AgentDriver::measure(node::Situation& situation, bool whole) {
+    auto sample = node::take_sample(*tree_, situation.pods, now_.now, before_ && !whole ? &*before_ : nullptr);
     if (!sample) {
         say_once({sample.error().message});
         return false;
@@ -181,10 +172,16 @@ bool AgentDriver::measure(node::Situation& situation) {
 }
 
 void AgentDriver::round() {
+    const bool whole = changed_ || now_.now >= whole_due_;
+    changed_ = false;
+    if (!node_) return say_once({fmt::format("there is no Node \"{}\"", options_.node)});
+    if (whole) {
+        whole_due_ = now_.now + options_.whole;
+        find_containers();
+    }
     std::vector<std::string> faults;
     node::Situation found = situation(faults);
-    if (!node_) return say_once({fmt::format("there is no Node \"{}\"", options_.node)});
-    const bool measured = measure(found);
+    const bool measured = measure(found, whole);
     const node::Plan plan = node::plan(found);
     faults.insert(faults.end(), plan.faults.begin(), plan.faults.end());
     node::Goals goals = plan.goals;
@@ -196,10 +193,13 @@ void AgentDriver::round() {
                                return goal.group.starts_with(node::qos_group(found.tree, model::KubeQos::BestEffort));
                            }),
             goals.end());
-    const auto done = node::reconcile(*tree_, goals);
+    node::Reconciled done;
+    if (whole || goals_ != goals) done = node::reconcile(*tree_, goals);
+    goals_.reset();
+    if (done.troubles.empty()) goals_ = std::move(goals);  // else it is tried again
     faults.insert(faults.end(), done.troubles.begin(), done.troubles.end());
     say_once(faults);
-    report_topology(plan);
+    if (whole) report_topology(plan);
     if (!measured) return;
     report_metric(found);
     report_condition(plan);
@@ -214,32 +214,28 @@ void AgentDriver::report_topology(const node::Plan& plan) {
     Json wanted = plan.topology;
     JsonObject& notes = base::object_at(wanted, {"metadata", "annotations"});
     // Those that say nothing when they are not there.
-    for (const auto& key : {model::kNodeReservation, node::kPodCpus}) {
+    for (const auto& key : {model::kNodeReservation, node::kPodCpus, kSimulatedAgent}) {
         if (!notes.contains(key) && base::find(*topology_, {"metadata", "annotations", key})) notes[key] = nullptr;
     }
     if (has_all(*topology_, wanted)) return;
     send("NodeResourceTopology", model::patch_object(resource, meta_of(*topology_), std::move(wanted)));
 }
 
-void AgentDriver::report_metric(const node::Situation& situation) {
+// The mean since the last time, not what a moment showed.
+void AgentDriver::report_metric(node::Situation situation) {
     if (reported_ && now_.now - *reported_ < options_.report) return;
     if (!metric_) {
-        const JsonObject object{{"apiVersion", "slo.koordinator.sh/v1alpha1"},
-                                {"kind", "NodeMetric"},
-                                {"metadata", JsonObject{{"name", options_.node}}},
-                                {"spec", JsonObject()}};
-        return send("NodeMetric", model::create_object(kMetrics, "", object));
+        return send("NodeMetric",
+                    model::create_object(kNodeMetrics, "", new_metric(options_.node, meta_of(*node_).uid)));
     }
     reported_ = now_.now;
-    JsonArray pods;
-    for (const auto& pod : situation.pods) {
-        if (situation.usage.pods.contains(pod.full_name())) pods.push_back(pod_metric(pod, situation.usage.of(pod)));
+    if (at_report_ && before_ && before_->at > at_report_->at) {
+        auto mean = node::usage_between(*at_report_, *before_, situation.pods);
+        mean.pods.insert(situation.usage.pods.begin(), situation.usage.pods.end());  // who came since
+        situation.usage = std::move(mean);
     }
-    JsonObject status{{"updateTime", model::time_text(now_.wall)},
-                      {"nodeMetric", JsonObject{{"nodeUsage", amounts(situation.usage.node)},
-                                                {"systemUsage", amounts(situation.usage.system())}}},
-                      {"podsMetric", std::move(pods)}};
-    send("NodeMetric", model::patch_status(kMetrics, meta_of(*metric_), std::move(status)));
+    at_report_ = before_;
+    send("NodeMetric", model::patch_status(kNodeMetrics, meta_of(*metric_), metric_status(situation, now_.wall)));
 }
 
 // Said on the Node, so that whoever looks for idle best-effort pods finds why.

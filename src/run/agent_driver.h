@@ -33,6 +33,8 @@ public:
         node::Machine machine;
         base::Duration period = std::chrono::seconds(1);
         base::Duration report = std::chrono::seconds(60);
+        // Each period looks at what is used; all groups are read only so often, and when something has changed.
+        base::Duration whole = std::chrono::seconds(5);
         bool restore = false;                // when it stops
         std::function<void()> on_done = {};  // after the first whole round
     };
@@ -48,13 +50,21 @@ public:
     bool synced() const override { return session_.synced(); }
 
 private:
+    // As it was read, and with the groups that were found below its own.
+    struct KnownPod {
+        node::NodePod pod, found;
+        std::vector<std::string> faults;
+    };
+
+    void apply_pod(const Json& document, bool gone);
     void apply(const std::string& resource, const link::FeedEvent& event);
     void take_answers();
     void round();
     node::Situation situation(std::vector<std::string>& faults);
-    bool measure(node::Situation& situation);
+    void find_containers();
+    bool measure(node::Situation& situation, bool whole);
     void report_topology(const node::Plan& plan);
-    void report_metric(const node::Situation& situation);
+    void report_metric(node::Situation situation);
     void report_condition(const node::Plan& plan);
     void evict(const node::Situation& situation, const node::Plan& plan);
     void send(const std::string& what, model::Write write);
@@ -66,8 +76,11 @@ private:
     std::function<Result<node::Kubelet>()> kubelet_;
     const Options options_;
     std::optional<Json> node_, slo_, topology_, metric_;
-    std::map<std::string, Json> pods_;  // by namespace/name
+    std::map<std::string, KnownPod> pods_;  // by namespace/name
     std::optional<node::Sample> before_;
+    std::optional<node::Sample> at_report_;  // what is reported is what was used since
+    std::optional<node::Goals> goals_;       // the tree was led to
+    base::Instant whole_due_;
     std::optional<base::Instant> reported_;
     std::optional<base::Instant> starved_since_;
     std::map<std::string, base::Instant> rests_;  // what was sent: not again before

@@ -1,0 +1,14 @@
+#pragma once
+
+// Rights that this process, and all that it starts, give up for good. To be called before there are threads. Where the
+// kernel knows no such thing, nothing happens.
+namespace berth::node {
+
+// No file is written, made or removed any more; those that are open stay so. By Landlock.
+bool give_up_writing_files();
+
+// Only what it takes to get an order over a socket that is open, write a file, and answer: no socket, no process, no
+// mount can be had. By seccomp; what is not allowed fails with EPERM.
+bool allow_orders_only();
+
+}  // namespace berth::node
