@@ -12,6 +12,7 @@
 #include "cli/config_file.h"
 #include "cli/near_word.h"
 #include "control/batch.h"
+#include "control/low_node_load.h"
 #include "control/migration.h"
 #include "control/reservations.h"
 #include "control/reserved_cores.h"
@@ -20,6 +21,7 @@
 #include "run/cluster.h"
 #include "run/controllers_driver.h"
 #include "run/scheduler_driver.h"
+#include "run/simulated_agents.h"
 #include "sched/plugin.h"
 
 namespace berth::app {
@@ -27,10 +29,11 @@ namespace {
 
 constexpr std::string_view kReservationController = "reservation";
 constexpr std::string_view kBatchController = "batch";
+constexpr std::string_view kLowNodeLoad = "low-node-load";
 
 using Reconcilers = run::ControllersDriver::Reconcilers;
 
-Reconcilers all_reconcilers(Server& server) {
+Reconcilers all_reconcilers(Server& server, const control::MigrationLimits& limits) {
     std::vector<std::string> all;
     std::vector<std::string> namespaced;
     for (const auto& kind : server.context().kinds()->all()) {
@@ -43,6 +46,7 @@ Reconcilers all_reconcilers(Server& server) {
     std::vector<std::unique_ptr<control::Reconciler>> out;
     out.push_back(control::simulated_pods_reconciler());
     out.push_back(control::simulated_nodes_reconciler());
+    out.push_back(run::simulated_agents_reconciler());
     out.push_back(control::replicaset_reconciler());
     out.push_back(control::deployment_reconciler());
     out.push_back(control::statefulset_reconciler());
@@ -51,7 +55,7 @@ Reconcilers all_reconcilers(Server& server) {
     out.push_back(control::cronjob_reconciler());
     out.push_back(control::endpoints_reconciler());
     out.push_back(control::disruption_reconciler());
-    out.push_back(control::migration_reconciler());
+    out.push_back(control::migration_reconciler(limits));
     out.push_back(control::reserved_cores_reconciler());
     out.push_back(control::garbage_reconciler(all));
     out.push_back(control::namespace_reconciler(namespaced));
@@ -65,7 +69,8 @@ Reconcilers all_reconcilers(Server& server) {
 
 // A name that means none would leave out nothing, in silence.
 Status known_controllers(const std::vector<std::string>& given, const Reconcilers& all) {
-    std::vector<std::string> names{std::string(kReservationController), std::string(kBatchController)};
+    std::vector<std::string> names{std::string(kReservationController), std::string(kBatchController),
+                                   std::string(kLowNodeLoad)};
     for (const auto& reconciler : all) names.emplace_back(reconciler->name());
     std::sort(names.begin(), names.end());
     names.erase(std::unique(names.begin(), names.end()), names.end());
@@ -104,7 +109,8 @@ bool leaves_out(const UpOptions& options, std::string_view name) {
 }
 
 Result<std::vector<std::unique_ptr<Component>>> start_components(Server& server, const UpOptions& options) {
-    Reconcilers reconcilers = all_reconcilers(server);
+    const auto descheduler = TRY(cli::read_descheduler_file(options.descheduler_config));
+    Reconcilers reconcilers = all_reconcilers(server, descheduler.limits);
     TRY(known_controllers(options.controllers, reconcilers));
     std::erase_if(reconcilers, [&](const auto& reconciler) { return leaves_out(options, reconciler->name()); });
     if (!server.store().failure()) TRY(create_first_objects(server, options));
@@ -130,6 +136,8 @@ Result<std::vector<std::unique_ptr<Component>>> start_components(Server& server,
     if (!leaves_out(options, kReservationController))
         counting = control::reservation_reconcilers(options.reservation_gc);
     if (!leaves_out(options, kBatchController)) counting.push_back(control::batch_reconciler());
+    if (descheduler.load.enable && !leaves_out(options, kLowNodeLoad))
+        counting.push_back(control::low_node_load_reconciler(descheduler.load));
     if (!counting.empty()) {
         out.push_back(std::make_unique<DriverThread>("reservations", clock, [&](link::Wake wake) {
             return std::make_unique<run::ControllersDriver>(doors("reservation", "berth-reservations", std::move(wake)),

@@ -22,6 +22,7 @@ struct UpOptions {
     std::string import_file;
     bool no_scheduler = false;
     std::vector<std::string> controllers;
+    std::string descheduler_config;  // a file; "" is none
     base::Duration reservation_gc = std::chrono::hours(24);
     std::string fleet;  // layers of pools; "" is none
     bool shares = false;

@@ -12,6 +12,8 @@
 #include "cli/command_line.h"
 #include "cli/config_file.h"
 #include "control/batch.h"
+#include "control/descheduler_config.h"
+#include "control/low_node_load.h"
 #include "control/migration.h"
 #include "control/reservations.h"
 #include "control/reserved_cores.h"
@@ -68,14 +70,17 @@ Result<std::optional<WebhookDoor>> open_webhook(const WebhookFlags& flags, const
 struct Work {
     base::Duration gc = std::chrono::hours(24);
     bool no_descheduler = false;
+    std::string descheduler_config;
+    control::DeschedulerConfig descheduler = {};  // what that says
 };
 
 run::ControllersDriver::Reconcilers reconcilers(const Work& work) {
     auto out = control::reservation_reconcilers(work.gc);
     out.push_back(control::batch_reconciler());
     if (work.no_descheduler) return out;
-    out.push_back(control::migration_reconciler());
+    out.push_back(control::migration_reconciler(work.descheduler.limits));
     out.push_back(control::reserved_cores_reconciler());
+    if (work.descheduler.load.enable) out.push_back(control::low_node_load_reconciler(work.descheduler.load));
     return out;
 }
 
@@ -128,11 +133,16 @@ int controllers(std::vector<std::string> words) {
     line.flag(
         "--no-descheduler", work.no_descheduler,
         "move no pods: neither by PodMigrationJobs nor off reserved cores; without it every pod is kept in memory");
+    line.option("--descheduler-config", work.descheduler_config,
+                "a DeschedulerConfiguration (YAML or JSON): how many pods are moved at once, and LowNodeLoad");
     WebhookFlags webhook;
     add_webhook_flags(line, webhook);
     line.example("berth controllers --kubeconfig ~/.kube/config", "beside a `berth scheduler`");
     line.example("berth controllers --kubeconfig F --leader-elect", "one of several");
     if (const auto code = line.parse(std::move(words))) return *code;
+    auto descheduler = cli::read_descheduler_file(work.descheduler_config);
+    if (!descheduler) return line.fail(descheduler.error());
+    work.descheduler = std::move(*descheduler);
     const auto door = open_webhook(webhook, options);
     if (!door) {
         fmt::print(stderr, "berth controllers: {}\n", door.error().message);

@@ -106,7 +106,7 @@ int turn_of(const Json& object) {
     return kind == "Pod" ? 3 : 1;
 }
 
-// Nodes of a file are simulated ones.
+// Nodes of a file are simulated ones. What it says of their CPUs stays as it says it.
 Status create_all(std::vector<Json> objects, Server& server, link::ApiClient& door) {
     std::stable_sort(objects.begin(), objects.end(),
                      [](const Json& a, const Json& b) { return turn_of(a) < turn_of(b); });
@@ -186,7 +186,8 @@ Json topology_of(const node::Machine& machine, const std::string& name) {
         zones.push_back(
             JsonObject{{"name", fmt::format("node-{}", numa.id)}, {"type", "Node"}, {"resources", JsonArray{cpu}}});
     }
-    const JsonObject notes{{model::kCpuTopology, base::to_text(JsonObject{{"detail", std::move(detail)}})}};
+    const JsonObject notes{{model::kCpuTopology, base::to_text(JsonObject{{"detail", std::move(detail)}})},
+                           {control::kSimulatedNode, "true"}};
     return JsonObject{{"kind", "NodeResourceTopology"},
                       {"apiVersion", "topology.node.k8s.io/v1alpha1"},
                       {"metadata", JsonObject{{"name", name}, {"annotations", notes}}},

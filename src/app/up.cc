@@ -30,6 +30,8 @@ void add_up_flags(cli::CommandLine& line, UpOptions& options) {
     line.option("--controllers", options.controllers,
                 "-NAME leaves a controller out; NAME alone, without *, leaves out all that are not named")
         .separated_by(',');
+    line.option("--descheduler-config", options.descheduler_config,
+                "a DeschedulerConfiguration (YAML or JSON): how many pods are moved at once, and LowNodeLoad");
     line.option("--fleet", options.fleet,
                 "pools of machines below this server, as the inside of a YAML flow mapping: a mapping of amounts is a "
                 "provider, any other a layer with a server of its own");

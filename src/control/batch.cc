@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "control/node_metric.h"
 #include "control/pods.h"
 #include "ledger/view.h"
 #include "model/kinds/path.h"
@@ -16,7 +17,6 @@
 namespace berth::control {
 namespace {
 
-const std::string kNodeMetrics = "slo.koordinator.sh/nodemetrics";
 constexpr int64_t kMilli = 1000;
 constexpr std::array<const char*, 4> kLent{"kubernetes.io/batch-cpu", "kubernetes.io/batch-memory",
                                            "kubernetes.io/mid-cpu", "kubernetes.io/mid-memory"};
@@ -35,80 +35,11 @@ int64_t counted(const BatchPod& pod, const BatchInput& input, BatchPolicy policy
     return pod.qos == model::Qos::LSE && input.is_cpu ? pod.request : *pod.used;
 }
 
-std::optional<int64_t> amount_at(const Json& resources, const char* name, bool is_cpu) {
-    const Json* value = base::find(resources, {name});
-    if (value == nullptr) return std::nullopt;
-    const auto amount = Quantity::parse(value->is_string() ? std::string(value->get_string()) : base::to_text(*value));
-    if (!amount) return std::nullopt;
-    return std::max<int64_t>(0, is_cpu ? amount->milli() : amount->value());
-}
-
-struct Both {
-    int64_t cpu = 0, memory = 0;
-};
-std::optional<Both> used_at(const Json& document, std::initializer_list<std::string_view> path) {
-    const Json* resources = base::find(document, path);
-    if (resources == nullptr) return std::nullopt;
-    const auto cpu = amount_at(*resources, "cpu", true), memory = amount_at(*resources, "memory", false);
-    if (!cpu || !memory) return std::nullopt;
-    return Both{*cpu, *memory};
-}
-
-// What a NodeMetric says.
-struct Metric {
-    std::optional<base::Time> updated;
-    Both node, system;
-    std::optional<Both> reclaimable;
-    struct Pod {
-        Both used;
-        model::PriorityBand band = model::PriorityBand::Prod;
-        model::Qos qos = model::Qos::LS;
-    };
-    std::map<std::string, Pod, std::less<>> pods;  // by namespace/name
-};
-
-model::PriorityBand band_at(const Json& pod) {
-    using model::PriorityBand;
-    const auto said = model::string_at(pod, ".priority");
-    for (const auto band : {PriorityBand::Mid, PriorityBand::Batch, PriorityBand::Free}) {
-        if (said == model::text_of(band)) return band;
-    }
-    return PriorityBand::Prod;
-}
-
-Metric read_metric(const Json& document) {
-    Metric out;
-    if (const auto time = model::parse_time(std::string(model::string_at(document, ".status.updateTime"))))
-        out.updated = *time;
-    const auto node = used_at(document, {"status", "nodeMetric", "nodeUsage", "resources"});
-    if (!node) out.updated.reset();  // without it nothing is known
-    out.node = node.value_or(Both());
-    Both pods;
-    for (const auto& pod : model::list_at(document, ".status.podsMetric")) {
-        const auto used = used_at(pod, {"podUsage", "resources"});
-        if (!used) continue;
-        pods = {pods.cpu + used->cpu, pods.memory + used->memory};
-        const Labels said{{std::string(model::kQosClass), std::string(model::string_at(pod, ".qos"))}};
-        out.pods[fmt::format("{}/{}", model::string_at(pod, ".namespace"), model::string_at(pod, ".name"))] = {
-            *used, band_at(pod), model::qos_of(said, model::KubeQos::Burstable)};
-    }
-    const Both rest{std::max<int64_t>(0, out.node.cpu - pods.cpu), std::max<int64_t>(0, out.node.memory - pods.memory)};
-    out.system = used_at(document, {"status", "nodeMetric", "systemUsage", "resources"}).value_or(rest);
-    for (const auto& host : model::list_at(document, ".status.hostApplicationMetric")) {
-        const auto used = used_at(host, {"usage", "resources"});
-        const auto band = band_at(host);
-        if (!used || (band != model::PriorityBand::Prod && band != model::PriorityBand::Mid)) continue;
-        out.system = {out.system.cpu + used->cpu, out.system.memory + used->memory};
-    }
-    out.reclaimable = used_at(document, {"status", "prodReclaimableMetric", "resource", "resources"});
-    return out;
-}
-
 // The pods of a node with what they were seen to use; what nobody knows any more counts by what its metric says.
 std::pair<std::vector<BatchPod>, std::vector<BatchPod>> pods_of(const ledger::View& ledger, ledger::Row row,
-                                                                Metric metric) {
+                                                                NodeMetric metric) {
     std::vector<BatchPod> cpu, memory;
-    const auto put = [&](BatchPod pod, Both request, const Metric::Pod* seen) {
+    const auto put = [&](BatchPod pod, Load request, const NodeMetric::Pod* seen) {
         pod.request = request.cpu;
         if (seen) pod.used = seen->used.cpu;
         cpu.push_back(pod);
@@ -118,7 +49,7 @@ std::pair<std::vector<BatchPod>, std::vector<BatchPod>> pods_of(const ledger::Vi
     };
     for (const auto index : ledger.at(row).pods) {
         const auto& pod = ledger.pod(index);
-        const Both request{pod.spec->requests.get(model::kCpu), pod.spec->requests.get(model::kMemory)};
+        const Load request{pod.spec->requests.get(model::kCpu), pod.spec->requests.get(model::kMemory)};
         const auto kube =
             request.cpu == 0 && request.memory == 0 ? model::KubeQos::BestEffort : model::KubeQos::Burstable;
         BatchPod out;
@@ -140,7 +71,7 @@ int64_t listed(const model::NodeReservation& reservation, const char* name) {
 
 using Amounts = std::array<int64_t, kLent.size()>;
 
-Amounts amounts_of(const model::Node& node, const ledger::View& ledger, ledger::Row row, const Metric& metric,
+Amounts amounts_of(const model::Node& node, const ledger::View& ledger, ledger::Row row, const NodeMetric& metric,
                    const BatchStrategy& strategy) {
     const auto reservation = model::view_of(node).reservation;
     auto [cpu_pods, memory_pods] = pods_of(ledger, row, metric);
@@ -239,7 +170,7 @@ public:
         const auto strategy = strategy_of(node->meta.annotations, node->meta.labels, fault);
         const auto said = said_by(node->document());
         const bool says_any = std::any_of(said.begin(), said.end(), [](const auto& each) { return each.has_value(); });
-        const Metric read = read_metric(metric->document());
+        const NodeMetric read = read_node_metric(metric->document());
         Reconciled out;
         const auto remove = [&](std::string_view why) {
             if (says_any) out.writes.push_back(write_of(node->meta, nullptr, why, now));

@@ -1,6 +1,10 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "base/json.h"
 #include "control/reconciler.h"
@@ -23,14 +27,37 @@ Json eviction_of(const Json& pod);
 
 inline constexpr const char* kMigrationJobs = "scheduling.koordinator.sh/podmigrationjobs";
 
-// At most so many jobs at once for pods of one node, and of one workload: a tenth of more than ten pods, two of four to
-// ten, else one.
-inline constexpr int64_t kMovesPerNode = 2;
-int64_t moves_per_workload(int64_t pods);
+// How many jobs may be under way at once; what is not said is not limited.
+struct MigrationLimits {
+    int64_t per_node = 2;
+    std::optional<int64_t> globally, per_namespace;
+    std::optional<int64_t> per_workload;          // else a tenth of more than ten pods, two of four to ten, else one
+    std::optional<int64_t> per_workload_percent;  // of its pods, at least one
+    base::Duration window = {};                   // those of a workload that ended count too when they began within it
+};
+int64_t moves_per_workload(int64_t pods, const MigrationLimits& limits);
+
+// A job that moves this pod. `node` is kept under `label`, so that whoever ordered it finds it again.
+struct MoveOrder {
+    std::string name;
+    std::string_view label;
+    std::string node;
+    std::string mode = "ReservationFirst";
+    std::string ttl = "5m";
+    std::string reason;  // what people are told about the pod
+    std::string message;
+};
+Write move_job(const Object& pod, const MoveOrder& order);
+
+// What a job carries once it was let through, and of which pod and workload it is from then on.
+inline constexpr std::string_view kPassedArbitration = "descheduler.koordinator.sh/passed-arbitration";
+inline constexpr std::string_view kMovedPod = "berth.dev/moved-pod";
+inline constexpr std::string_view kMovedWorkload = "berth.dev/moved-workload";
+inline constexpr std::string_view kMovedAt = "berth.dev/moved-at";
 
 // PodMigrationJobs: those that wait are let through in the order of their pods' priority, then age; ReservationFirst
-// holds room elsewhere, evicts, and waits until somebody has taken it; EvictDirectly evicts. A job that is not done
-// within its ttl (5 minutes) fails and gives its room back; 5 minutes later it goes.
-std::unique_ptr<Reconciler> migration_reconciler();
+// holds room elsewhere, evicts, waits until somebody has taken it and is ready; EvictDirectly evicts. A job that is not
+// done within its ttl (5 minutes) fails and gives its room back; 5 minutes later it goes.
+std::unique_ptr<Reconciler> migration_reconciler(MigrationLimits limits = {});
 
 }  // namespace berth::control

@@ -35,8 +35,12 @@ ObjectPtr pod_of(const Object& job, const Objects& objects) {
 
 // The one that the job was made for, not a later one of its name.
 std::string_view wanted_uid(const Object& job) {
-    const auto seen = text(job, ".status.podRef.uid");
-    return seen.empty() ? text(job, ".spec.podRef.uid") : seen;
+    const auto* seen = job.meta.annotations.find(kMovedPod);
+    return seen ? std::string_view(*seen) : text(job, ".spec.podRef.uid");
+}
+
+bool has_passed(const Object& job) {
+    return job.meta.annotations.get(kPassedArbitration) == "true" && job.meta.annotations.has(kMovedPod);
 }
 
 std::string workload_of(const Object& pod) {
@@ -44,29 +48,47 @@ std::string workload_of(const Object& pod) {
     return controller ? controller->uid : pod.meta.uid;
 }
 
+// It was let through so lately that its workload rests.
+bool is_recent(const Object& job, base::Time now, base::Duration window) {
+    const auto* at = job.meta.annotations.find(kMovedAt);
+    const auto since = at ? model::parse_time(*at) : Result<base::Time>(base::Time());
+    return at && since && now < *since + window;
+}
+
 // Who may begin: among those that wait, those before this one count as if they had begun.
-bool may_begin(const Object& job, const Object& pod, const Objects& objects) {
+bool may_begin(const Object& job, const Object& pod, const Objects& objects, const MigrationLimits& limits,
+               base::Time now) {
     const auto rank = [](const Object& its_job, const Object& its_pod) {
         return std::tuple(model::int_at(its_pod.document(), ".spec.priority"), its_job.meta.created, its_job.meta.name);
     };
-    int64_t on_node = 0, of_workload = 0;
+    const std::string workload = workload_of(pod);
+    int64_t all = 0, on_node = 0, of_namespace = 0, of_workload = 0;
     for (const auto& other : objects.list(kMigrationJobs)) {
-        if (other->meta.name == job.meta.name || is_final(*other)) continue;
+        if (other->meta.name == job.meta.name) continue;
+        const bool passed = has_passed(*other), ended = is_final(*other);
+        if (ended) {
+            of_workload +=
+                is_recent(*other, now, limits.window) && other->meta.annotations.get(kMovedWorkload) == workload;
+            continue;
+        }
         const auto its = pod_of(*other, objects);
-        if (!its) continue;
         const bool paused = model::bool_at(other->document(), ".spec.paused");
-        const bool before = is_running(*other) || (!paused && rank(*other, *its) < rank(job, pod));
-        if (!before) continue;
-        on_node += its->node == pod.node;
-        of_workload += workload_of(*its) == workload_of(pod);
+        if (!passed && (!its || paused || rank(job, pod) < rank(*other, *its))) continue;
+        ++all;
+        of_namespace += text(*other, ".spec.podRef.namespace") == pod.meta.ns;
+        on_node += its && its->node == pod.node;
+        of_workload += passed ? other->meta.annotations.get(kMovedWorkload) == workload : workload_of(*its) == workload;
     }
-    const auto pods = static_cast<int64_t>(objects.controlled_by("pods", workload_of(pod)).size());
-    return on_node < kMovesPerNode && of_workload < moves_per_workload(pods);
+    const auto pods = static_cast<int64_t>(objects.controlled_by("pods", workload).size());
+    const auto below = [](int64_t count, std::optional<int64_t> most) { return !most || count < *most; };
+    return below(all, limits.globally) && below(of_namespace, limits.per_namespace) &&
+           below(on_node, limits.per_node) && of_workload < moves_per_workload(pods, limits);
 }
 
 class Job {
 public:
-    Job(const Object& job, const Objects& objects, base::Time now) : job_(job), objects_(objects), now_(now) {
+    Job(const Object& job, const Objects& objects, const MigrationLimits& limits, base::Time now)
+        : job_(job), objects_(objects), limits_(limits), now_(now) {
         status_ = Json(model::members_at(job.document(), ".status"));
         const auto ttl = model::parse_duration(text(job, ".spec.ttl"));
         ttl_ = ttl && *ttl > base::Duration::zero() ? *ttl : kUsualTtl;
@@ -101,19 +123,30 @@ private:
     Reconciled begin(const ObjectPtr& pod) {
         if (!pod) return fail("MissingPod", "its pod is not there");
         const auto made = migration_of(pod->document(), {ttl_.count() / 1'000'000'000, false});
-        // A pod that nobody makes again may still be evicted.
+        // A pod that nobody makes again, and one that comes back to its node, may still be evicted.
         const bool directly = text(job_, ".spec.mode") == "EvictDirectly";
-        if (!made && !(directly && controller_of(pod->document()) == nullptr && is_active(*pod)))
-            return fail("ForbiddenMigratePod", made.error().message);
-        if (!may_begin(job_, *pod, objects_)) return std::move(out_);
+        const auto* controller = pod->meta.controller();
+        const bool stays = !controller || controller->kind == "DaemonSet";
+        if (!made && !(directly && stays && is_active(*pod))) return fail("ForbiddenMigratePod", made.error().message);
+        if (!has_passed(job_)) return arbitrate(*pod);
         said()["phase"] = "Running";
-        said()["podRef"] = JsonObject{{"apiVersion", "v1"},
-                                      {"kind", "Pod"},
-                                      {"namespace", pod->meta.ns},
-                                      {"name", pod->meta.name},
-                                      {"uid", pod->meta.uid}};
-        said()["nodeName"] = pod->node;
         return write();
+    }
+
+    // What it is about is kept on the job: its pod will be gone, and another may have its name.
+    Reconciled arbitrate(const Object& pod) {
+        if (!may_begin(job_, pod, objects_, limits_, now_)) {
+            if (limits_.window > base::Duration::zero()) out_.again = std::min(*out_.again, now_ + kAskAgain);
+            return std::move(out_);
+        }
+        const JsonObject notes{{kPassedArbitration, "true"},
+                               {kMovedPod, pod.meta.uid},
+                               {kMovedWorkload, workload_of(pod)},
+                               {kMovedAt, model::time_text(now_)}};
+        out_.writes.push_back(if_unchanged(
+            patch_object(kMigrationJobs, job_.meta, JsonObject{{"metadata", JsonObject{{"annotations", notes}}}}),
+            job_.meta));
+        return std::move(out_);
     }
 
     std::string reservation_name() const {
@@ -130,6 +163,7 @@ private:
         if (phase == "Failed") return fail("ReservationExpired", "its reservation has ended");
         if (phase != "Available" && phase != "Succeeded") return wait_for_room(*held);
         condition("ReservationScheduled", "True", "Scheduled");
+        said()["nodeName"] = node;
         if (pod && node == pod->node)
             return fail("ForbiddenMigratePod", "the room that was found is on the pod's own node");
         if (pod && !is_terminal(*pod)) {
@@ -143,7 +177,21 @@ private:
             return write();
         }
         condition("PodBoundReservation", "True", "ReservationBound");
-        return succeed();
+        return owners.empty() ? succeed() : await_ready(owners.front());
+    }
+
+    // One that has gone again counts as ready: nobody waits for it.
+    Reconciled await_ready(const Json& owner) {
+        const std::string ns(model::string_at(owner, ".namespace")), name(model::string_at(owner, ".name"));
+        said()["podRef"] = JsonObject{{"apiVersion", "v1"},
+                                      {"kind", "Pod"},
+                                      {"namespace", ns},
+                                      {"name", name},
+                                      {"uid", model::string_at(owner, ".uid")}};
+        const auto made = objects_.find("pods", ns, name);
+        const bool waits = made && !is_terminal(*made) && !is_ready(*made);
+        condition("BoundPodReady", waits ? "False" : "True", waits ? "WaitForBoundPodReady" : "BoundPodReady");
+        return waits ? write() : succeed();
     }
 
     // Who cannot be placed now will not wait for others: the pod runs where it is.
@@ -257,6 +305,7 @@ private:
 
     const Object& job_;
     const Objects& objects_;
+    const MigrationLimits& limits_;
     const base::Time now_;
     base::Duration ttl_;
     bool directly_ = false;
@@ -266,6 +315,7 @@ private:
 
 class MigrationReconciler final : public Reconciler {
 public:
+    explicit MigrationReconciler(MigrationLimits limits) : limits_(limits) {}
     std::string_view name() const override { return "migration"; }
     std::string resource() const override { return kMigrationJobs; }
     std::vector<std::string> watches() const override { return {kMigrationJobs, "pods", model::kReservationResource}; }
@@ -277,8 +327,12 @@ public:
         if (job) out.push_back({"", object.meta.name});
         for (const auto& other : objects.list(kMigrationJobs)) {
             if (is_final(*other)) continue;
-            const bool its_pod = resource == "pods" && text(*other, ".spec.podRef.name") == object.meta.name &&
-                                 text(*other, ".spec.podRef.namespace") == object.meta.ns;
+            const auto names = [&](std::string_view its_name, std::string_view its_namespace) {
+                return its_name == object.meta.name && its_namespace == object.meta.ns;
+            };
+            const bool its_pod = resource == "pods" &&
+                                 (names(text(*other, ".spec.podRef.name"), text(*other, ".spec.podRef.namespace")) ||
+                                  names(text(*other, ".status.podRef.name"), text(*other, ".status.podRef.namespace")));
             const bool its_room = resource == model::kReservationResource &&
                                   (other->meta.uid == object.meta.name ||
                                    text(*other, ".spec.reservationOptions.reservationRef.name") == object.meta.name);
@@ -288,18 +342,40 @@ public:
     }
     Reconciled reconcile(const Key& target, const Objects& objects, base::Time now) const override {
         const auto job = objects.find(kMigrationJobs, "", target.name);
-        return job && !is_deleting(*job) ? Job(*job, objects, now).step() : Reconciled();
+        return job && !is_deleting(*job) ? Job(*job, objects, limits_, now).step() : Reconciled();
     }
+
+private:
+    const MigrationLimits limits_;
 };
 
 }  // namespace
 
-int64_t moves_per_workload(int64_t pods) {
+int64_t moves_per_workload(int64_t pods, const MigrationLimits& limits) {
+    if (limits.per_workload) return std::max<int64_t>(1, *limits.per_workload);
+    if (limits.per_workload_percent) return std::max<int64_t>(1, pods * *limits.per_workload_percent / 100);
     return pods > 10 ? pods / 10 : pods >= 4 ? 2 : 1;
 }
 
-std::unique_ptr<Reconciler> migration_reconciler() {
-    return std::make_unique<MigrationReconciler>();
+Write move_job(const Object& pod, const MoveOrder& order) {
+    const JsonObject ref{{"apiVersion", "v1"},
+                         {"kind", "Pod"},
+                         {"namespace", pod.meta.ns},
+                         {"name", pod.meta.name},
+                         {"uid", pod.meta.uid}};
+    const Json job(
+        JsonObject{{"apiVersion", "scheduling.koordinator.sh/v1alpha1"},
+                   {"kind", "PodMigrationJob"},
+                   {"metadata", JsonObject{{"name", order.name}, {"labels", JsonObject{{order.label, order.node}}}}},
+                   {"spec", JsonObject{{"podRef", ref}, {"ttl", order.ttl}, {"mode", order.mode}}}});
+    Write write = model::create_object(kMigrationJobs, "", job);
+    write.event =
+        model::Event{"v1", "Pod", pod.meta.ns, pod.meta.name, pod.meta.uid, true, order.reason, order.message};
+    return write;
+}
+
+std::unique_ptr<Reconciler> migration_reconciler(MigrationLimits limits) {
+    return std::make_unique<MigrationReconciler>(limits);
 }
 
 }  // namespace berth::control

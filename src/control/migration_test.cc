@@ -64,13 +64,14 @@ protected:
     }
     void pass(base::Duration time) { cluster.now = cluster.now + time; }
 
-    static Reconcilers both() {
+    explicit MigrationTest(const MigrationLimits& limits = {}) : cluster(both(limits)) {}
+    static Reconcilers both(const MigrationLimits& limits) {
         Reconcilers out;
-        out.push_back(migration_reconciler());
+        out.push_back(migration_reconciler(limits));
         out.push_back(reserved_cores_reconciler());
         return out;
     }
-    Cluster cluster{both()};
+    Cluster cluster;
 };
 
 TEST_F(MigrationTest, RoomFirstThenTheEviction) {
@@ -150,9 +151,9 @@ TEST_F(MigrationTest, SoManyAtOnceLowerPriorityFirst) {
     say(R"({"phase":"Failed"})");
     ASSERT_TRUE(cluster.settle());
     EXPECT_EQ(said("j1", "phase"), "Running");
-    EXPECT_EQ(moves_per_workload(3), 1);
-    EXPECT_EQ(moves_per_workload(10), 2);
-    EXPECT_EQ(moves_per_workload(40), 4);
+    EXPECT_EQ(moves_per_workload(3, {}), 1);
+    EXPECT_EQ(moves_per_workload(10, {}), 2);
+    EXPECT_EQ(moves_per_workload(40, {}), 4);
 }
 
 TEST_F(MigrationTest, PodsOnReservedCoresGoByGroups) {
@@ -189,6 +190,105 @@ TEST_F(MigrationTest, TheTopologysCoresCountToo) {
     topology("n1", "0,12");
     ASSERT_TRUE(cluster.settle());
     EXPECT_EQ(moving(), std::vector<std::string>{"web"});
+}
+
+TEST_F(MigrationTest, TheReplacementIsAwaitedUntilItIsReady) {
+    pod("web", "rs", "4-5");
+    job("j", "web");
+    ASSERT_TRUE(cluster.settle());
+    EXPECT_EQ(cluster.objects.find(kMigrationJobs, "", "j")->meta.annotations.get(kPassedArbitration), "true");
+    say(R"({"phase":"Available","nodeName":"n2"})");
+    ASSERT_TRUE(cluster.settle());
+    EXPECT_EQ(said("j", "nodeName"), "n2") << "where the room is";
+    pod("web-2", "rs", "", 9000, "n2");
+    say(R"({"phase":"Succeeded","nodeName":"n2","currentOwners":[{"namespace":"ns","name":"web-2","uid":"uid-web-2"}]})");
+    ASSERT_TRUE(cluster.settle());
+    EXPECT_EQ(said("j", "phase"), "Running") << "it is bound, and not ready";
+    Json made = cluster.objects.find("pods", "ns", "web-2")->document();
+    base::object_at(made, {"status"})["conditions"] = JsonArray{JsonObject{{"type", "Ready"}, {"status", "True"}}};
+    cluster.put("pods", made);
+    ASSERT_TRUE(cluster.settle());
+    EXPECT_EQ(said("j", "phase"), "Succeeded");
+    const auto job = cluster.objects.find(kMigrationJobs, "", "j");
+    EXPECT_EQ(base::find_string(job->document(), {"status", "podRef", "name"}), "web-2");
+}
+
+TEST_F(MigrationTest, WhoHasNoOtherPlaceLeavesReservedCoresByEviction) {
+    node("n1", "0-3");
+    cluster.put_text(
+        "pods", R"({"metadata":{"namespace":"ns","name":"bare","uid":"b","labels":{"koordinator.sh/qosClass":"LSR"},)"
+                R"("annotations":{"scheduling.koordinator.sh/resource-status":"{\"cpuset\":\"0\"}"}},)"
+                R"("spec":{"nodeName":"n1","containers":[{"name":"c"}]},"status":{"phase":"Running"}})");
+    pod("daemon", "ds", "1", 9500, "n1", "DaemonSet");
+    ASSERT_TRUE(cluster.settle());
+    EXPECT_FALSE(has_pod("bare"));
+    pass(std::chrono::minutes(2));
+    ASSERT_TRUE(cluster.settle());
+    EXPECT_FALSE(has_pod("daemon")) << "it is made again beside the reserved cores";
+}
+
+MigrationLimits limited(std::optional<int64_t> MigrationLimits::* which, int64_t most) {
+    MigrationLimits out;
+    out.*which = most;
+    return out;
+}
+
+MigrationLimits resting(base::Duration window) {
+    MigrationLimits out;
+    out.window = window;
+    return out;
+}
+
+class MigrationByNamespaceTest : public MigrationTest {
+protected:
+    MigrationByNamespaceTest() : MigrationTest(limited(&MigrationLimits::per_namespace, 1)) {}
+};
+
+TEST_F(MigrationByNamespaceTest, OneAfterTheOther) {
+    for (const auto* name : {"a", "b"}) {
+        pod(name, fmt::format("rs-{}", name), "4", 9000, fmt::format("n-{}", name));
+        job(fmt::format("j-{}", name), name);
+    }
+    ASSERT_TRUE(cluster.settle());
+    EXPECT_EQ(said("j-a", "phase"), "Running");
+    EXPECT_EQ(said("j-b", "phase"), "");
+    say(R"({"phase":"Failed"})");
+    ASSERT_TRUE(cluster.settle());
+    EXPECT_EQ(said("j-b", "phase"), "Running");
+}
+
+class MigrationGloballyTest : public MigrationTest {
+protected:
+    MigrationGloballyTest() : MigrationTest(limited(&MigrationLimits::globally, 1)) {}
+};
+
+TEST_F(MigrationGloballyTest, OneAfterTheOther) {
+    pod("a", "rs-a", "4", 9000, "n1");
+    pod("b", "rs-b", "4", 9000, "n2");
+    job("j-a", "a");
+    job("j-b", "b");
+    ASSERT_TRUE(cluster.settle());
+    EXPECT_EQ(said("j-a", "phase"), "Running");
+    EXPECT_EQ(said("j-b", "phase"), "");
+}
+
+class MigrationWindowTest : public MigrationTest {
+protected:
+    MigrationWindowTest() : MigrationTest(resting(std::chrono::minutes(5))) {}
+};
+
+TEST_F(MigrationWindowTest, AWorkloadRests) {
+    pod("a", "rs", "4", 9000, "n1");
+    pod("b", "rs", "4", 9000, "n2");
+    job("j-a", "a", R"(,"mode":"EvictDirectly")");
+    ASSERT_TRUE(cluster.settle());
+    EXPECT_EQ(said("j-a", "phase"), "Succeeded");
+    job("j-b", "b", R"(,"mode":"EvictDirectly","ttl":"20m")");
+    ASSERT_TRUE(cluster.settle());
+    EXPECT_EQ(said("j-b", "phase"), "") << "one of two pods in five minutes";
+    pass(std::chrono::minutes(5));
+    ASSERT_TRUE(cluster.settle());
+    EXPECT_EQ(said("j-b", "phase"), "Succeeded");
 }
 
 }  // namespace

@@ -1,11 +1,19 @@
 #include "control/objects.h"
 
+#include <algorithm>
+#include <tuple>
+
 #include "base/check.h"
 #include "base/json_view.h"
 #include "control/reservations.h"
 #include "model/reader.h"
 
 namespace berth::control {
+namespace {
+
+constexpr std::string_view kPods = "pods";
+
+}  // namespace
 
 const Json& Object::document() const {
     if (!document_) {
@@ -55,6 +63,7 @@ void Objects::remove(const std::string& resource, const std::string& ns, const s
 
 void Objects::index(const std::string& resource, const Object& object) {
     ++uids_[object.meta.uid];
+    if (resource == kPods && !object.node.empty()) by_node_[object.node].insert(&object);
     for (const auto& owner : object.meta.owners) {
         by_owner_[owner.uid].insert({resource, {object.meta.ns, object.meta.name}});
     }
@@ -63,6 +72,10 @@ void Objects::index(const std::string& resource, const Object& object) {
 void Objects::forget(const std::string& resource, const Object& object) {
     const auto uid = uids_.find(object.meta.uid);
     if (--uid->second == 0) uids_.erase(uid);
+    if (const auto on = by_node_.find(object.node); resource == kPods && on != by_node_.end()) {
+        on->second.erase(&object);
+        if (on->second.empty()) by_node_.erase(on);
+    }
     for (const auto& owner : object.meta.owners) {
         auto& places = by_owner_[owner.uid];
         places.erase({resource, {object.meta.ns, object.meta.name}});
@@ -110,6 +123,17 @@ std::vector<ObjectPtr> Objects::controlled_by(const std::string& resource, const
         const auto* controller = object->meta.controller();
         if (kind == resource && controller && controller->uid == uid) out.push_back(object);
     }
+    return out;
+}
+
+std::vector<const Object*> Objects::pods_on(std::string_view node) const {
+    std::vector<const Object*> out;
+    const auto found = by_node_.find(node);
+    if (found == by_node_.end()) return out;
+    out.assign(found->second.begin(), found->second.end());
+    std::sort(out.begin(), out.end(), [](const auto* a, const auto* b) {
+        return std::tie(a->meta.ns, a->meta.name) < std::tie(b->meta.ns, b->meta.name);
+    });
     return out;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
 
 #include <map>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/string_map.h"
 #include "control/ages.h"
 #include "ledger/intake.h"
 #include "model/meta.h"
@@ -52,6 +54,8 @@ public:
     std::vector<ObjectPtr> list(const std::string& resource, const std::string& ns = "") const;
     // Those whose controller has this uid.
     std::vector<ObjectPtr> controlled_by(const std::string& resource, const std::string& uid) const;
+    // The pods that are bound to a node; by namespace and name. Good until the next put or remove.
+    std::vector<const Object*> pods_on(std::string_view node) const;
     // Whether any object of any resource has this uid.
     bool exists(const std::string& uid) const { return uids_.contains(uid); }
     // Every object that names this uid as an owner, with its resource.
@@ -81,6 +85,7 @@ private:
     Ages final_;  // uids of reservations
     std::map<std::string, std::map<Name, ObjectPtr>> by_resource_;
     absl::flat_hash_map<std::string, std::set<Place>> by_owner_;
+    base::StringMap<absl::flat_hash_set<const Object*>> by_node_;  // pods
     absl::flat_hash_map<std::string, size_t> uids_;  // events.k8s.io and core events are one object under two names
 };
 

@@ -39,6 +39,8 @@ struct Reconciler {
     virtual std::vector<std::string> watches() const = 0;
     // It reads Objects::ledger(), so what is counted there concerns it, and no documents are kept of that for its sake.
     virtual bool counts() const { return false; }
+    // Targets that are there whatever is stored: looked at once when all has come, then when they ask for it.
+    virtual std::vector<Key> standing() const { return {}; }
     // Which targets a changed or vanished object concerns: asked before and after.
     virtual std::vector<Key> concerned(const std::string& resource, const Object& object,
                                        const Objects& objects) const = 0;

@@ -112,8 +112,8 @@ private:
     static std::vector<Group> groups_on(const std::string& node, const model::CpuIds& reserved,
                                         const Objects& objects) {
         std::map<std::string, Group> groups;
-        for (const auto& pod : objects.list("pods")) {
-            if (pod->node != node || !pod->meta.annotations.has(kStatus) || !has_own_cores(*pod)) continue;
+        for (const auto* pod : objects.pods_on(node)) {
+            if (!pod->meta.annotations.has(kStatus) || !has_own_cores(*pod)) continue;
             if (!model::cpus_in_both(cores_of(*pod), reserved).empty()) groups[group_of(*pod)];
         }
         if (groups.empty()) return {};
@@ -158,31 +158,26 @@ private:
         return out;
     }
 
+    // Nobody would take room elsewhere for one that is made again on its node, or not at all.
+    static bool has_no_other_place(const Object& pod) {
+        const auto* controller = pod.meta.controller();
+        return !controller || controller->kind == "DaemonSet";
+    }
+
     static Write job_for(const Object& pod, const std::string& node, bool no_room) {
-        const auto name = fmt::format("reserved-cores-{}-{}", pod.meta.uid, no_room ? "evict" : "move");
-        const JsonObject ref{{"apiVersion", "v1"},
-                             {"kind", "Pod"},
-                             {"namespace", pod.meta.ns},
-                             {"name", pod.meta.name},
-                             {"uid", pod.meta.uid}};
-        const Json job(JsonObject{
-            {"apiVersion", "scheduling.koordinator.sh/v1alpha1"},
-            {"kind", "PodMigrationJob"},
-            {"metadata", JsonObject{{"name", name}, {"labels", JsonObject{{kMovesFrom, node}}}}},
-            {"spec",
-             JsonObject{{"podRef", ref}, {"ttl", "5m"}, {"mode", no_room ? "EvictDirectly" : "ReservationFirst"}}}});
-        Write write = model::create_object(kMigrationJobs, "", job);
-        write.event = model::Event{"v1",
-                                   "Pod",
-                                   pod.meta.ns,
-                                   pod.meta.name,
-                                   pod.meta.uid,
-                                   true,
-                                   "OnReservedCores",
-                                   fmt::format("it has cores of node {} that are reserved for processes outside "
-                                               "Kubernetes: it is {}",
-                                               node, no_room ? "evicted, since there is no room elsewhere" : "moved")};
-        return write;
+        const bool directly = no_room || has_no_other_place(pod);
+        return move_job(
+            pod, {.name = fmt::format("reserved-cores-{}-{}", pod.meta.uid, directly ? "evict" : "move"),
+                  .label = kMovesFrom,
+                  .node = node,
+                  .mode = directly ? "EvictDirectly" : "ReservationFirst",
+                  .reason = "OnReservedCores",
+                  .message = fmt::format("it has cores of node {} that are reserved for processes outside Kubernetes: "
+                                         "it is {}",
+                                         node,
+                                         no_room    ? "evicted, since there is no room elsewhere"
+                                         : directly ? "evicted"
+                                                    : "moved")});
     }
 };
 

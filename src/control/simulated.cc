@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "control/pods.h"
 #include "model/reader.h"
@@ -136,7 +138,25 @@ private:
                              container_statuses(document, state, true)));
     }
 
-    // Pods of Jobs have done their work after kJobRuns.
+    // What "sleep 300" or sh -c "sleep 5m" says, of any container; else kJobRuns.
+    static base::Duration runs_for(const model::Reader& spec) {
+        base::Duration longest{};
+        spec["containers"].each([&](const model::Reader& container) {
+            std::string words;
+            for (const char* list : {"command", "args"})
+                container[list].each([&](const model::Reader& word) { words.append(word.text()).append(" "); });
+            const auto at = words.find("sleep ");
+            if (at == std::string::npos) return;
+            std::string span = words.substr(at + 6);
+            span.resize(std::min(span.find_first_of(" ;&"), span.size()));
+            if (span == "infinity") longest = std::max<base::Duration>(longest, std::chrono::hours(24 * 365));
+            if (!span.empty() && span.back() >= '0' && span.back() <= '9') span += 's';
+            if (const auto read = model::parse_duration(span)) longest = std::max(longest, *read);
+        });
+        return longest > base::Duration::zero() ? longest : kJobRuns;
+    }
+
+    // Pods of Jobs have done their work after kJobRuns, or when they have slept enough.
     static Reconciled end(const Object& pod, base::Time now) {
         const auto* controller = pod.meta.controller();
         if (!controller || controller->kind != "Job") return {};
@@ -145,7 +165,7 @@ private:
         const auto status = document["status"];
         const auto started = model::parse_time(status["startTime"].text());
         if (!started) return {};
-        const base::Time due = *started + kJobRuns;
+        const base::Time due = *started + runs_for(document["spec"]);
         if (due > now) return {{}, due};
         const std::string when = model::time_text(now);
         const std::string state =

@@ -58,6 +58,7 @@ public:
 private:
     void collect(const Reconciler& reconciler, Writes& writes) {
         std::set<Key> targets;
+        for (auto& target : reconciler.standing()) targets.insert(target);
         for (const auto& resource : reconciler.watches()) {
             for (const auto& object : objects.list(resource)) {
                 for (auto& target : reconciler.concerned(resource, *object, objects)) targets.insert(target);

@@ -61,6 +61,7 @@ ControllersDriver::ControllersDriver(Doors doors, Reconcilers reconcilers)
     for (size_t i = 0; i < reconcilers_.size(); ++i) {
         for (const auto& resource : reconcilers_[i]->watches()) watchers_[resource].push_back(i);
         if (reconcilers_[i]->counts()) count_for(i);
+        for (auto& target : reconcilers_[i]->standing()) ready_.insert({i, std::move(target)});
     }
     for (const auto& [resource, watchers] : watchers_) followed.insert(resource);
     for (const auto& [resource, kind] : counted_) followed.insert(resource);
