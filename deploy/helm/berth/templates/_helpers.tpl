@@ -13,7 +13,8 @@ app.kubernetes.io/instance: {{ .root.Release.Name }}
 app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
-{{- /* A deployment: (dict "root" $ "component" NAME "values" .Values.NAME "args" LIST "port" N). */}}
+{{- /* A deployment: (dict "root" $ "component" NAME "values" .Values.NAME "args" LIST "port" N "config" CONFIGMAP).
+A ConfigMap stands in /etc/berth/config. */}}
 {{- define "berth.deployment" -}}
 apiVersion: apps/v1
 kind: Deployment
@@ -87,8 +88,21 @@ spec:
             readOnlyRootFilesystem: true
             capabilities: {drop: [ALL]}
           resources: {{ toJson .values.resources }}
-          {{- with (.root.Values.metrics).tokenSecret }}
-          volumeMounts: [{name: metrics-token, mountPath: /etc/berth/metrics, readOnly: true}]
-      volumes: [{name: metrics-token, secret: {secretName: {{ . | quote }}, defaultMode: 0440}}]
+          {{- $token := (.root.Values.metrics).tokenSecret }}
+          {{- if or $token .config }}
+          volumeMounts:
+            {{- if $token }}
+            - {name: metrics-token, mountPath: /etc/berth/metrics, readOnly: true}
+            {{- end }}
+            {{- if .config }}
+            - {name: config, mountPath: /etc/berth/config, readOnly: true}
+            {{- end }}
+      volumes:
+        {{- if $token }}
+        - {name: metrics-token, secret: {secretName: {{ $token | quote }}, defaultMode: 0440}}
+        {{- end }}
+        {{- if .config }}
+        - {name: config, configMap: {name: {{ .config | quote }}}}
+        {{- end }}
           {{- end }}
 {{- end }}
