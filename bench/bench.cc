@@ -17,7 +17,8 @@ namespace {
 
 // One line a group of workloads.
 constexpr std::array kGroups{
-    core_workloads, reservation_workloads, store_workloads, api_workloads, share_workloads, openb_workloads,
+    core_workloads,  reservation_workloads, store_workloads,   api_workloads,
+    share_workloads, openb_workloads,       control_workloads,
 };
 
 const Workload* find_in(std::span<const Workload> group, std::string_view name) {

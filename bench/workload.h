@@ -40,6 +40,7 @@ std::span<const Workload> reservation_workloads();
 std::span<const Workload> api_workloads();
 std::span<const Workload> share_workloads();
 std::span<const Workload> openb_workloads();
+std::span<const Workload> control_workloads();
 // Those that have --mode embedded.
 std::span<const Workload> embedded_workloads();
 
