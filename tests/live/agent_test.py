@@ -2,18 +2,16 @@
 """The chain from the annotation on a Node to the machine and back: berth agent on a tree of plain files, batch resources, a pod that
 leaves reserved cores, kill -9."""
 import json
+import os
 import pathlib
+import random
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 
+from agent_test_parts import RESERVATION, Tree, cpus_of, until
 from cluster import Cluster, expect
-
-RESERVATION = "node.koordinator.sh/reservation"
-CONTROLLERS = ("cpuset", "cpu", "cpuacct", "memory")
-FILES = {"cpuset.cpus": "0-7", "cpu.cfs_quota_us": "-1", "cpuacct.usage": "0", "memory.usage_in_bytes": "0", "memory.stat": "cache 0"}
 
 BOUND = """
 apiVersion: apps/v1
@@ -40,31 +38,6 @@ kind: Pod
 metadata: {name: be, labels: {koordinator.sh/qosClass: BE}}
 spec: {nodeName: node-0, containers: [{name: c, image: app}]}
 """
-
-
-class Tree:
-    def __init__(self, root):
-        self.root = pathlib.Path(root)
-        for group in ("kubepods", "kubepods/besteffort", "kubepods/burstable"):
-            self.group(group)
-
-    def group(self, name):
-        for controller in CONTROLLERS:
-            (self.root / controller / name).mkdir(parents=True)
-            for file, value in FILES.items():
-                if file.split(".")[0] == controller:
-                    (self.root / controller / name / file).write_text(value + "\n")
-
-    def cpus(self, name):
-        return (self.root / "cpuset" / name / "cpuset.cpus").read_text().split("\n")[0]
-
-
-def until(what, condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            raise SystemExit(f"FAILED: not within {seconds} s: {what}")
-        time.sleep(0.1)
 
 
 def start(*more):
@@ -120,16 +93,29 @@ with tempfile.TemporaryDirectory() as place, Cluster(sys.argv[1], sys.argv[2], "
     annotate('{"reservedCPUs":"0-3"}')
     until("reserved cores in the topology", lambda: topology(RESERVATION) == '{"reservedCPUs":"0-3"}')
     until("LS pods keep off", lambda: tree.cpus(ls) == "4-7")
-    until("BE pods keep off", lambda: set(tree.cpus(be).replace("-", ",").split(",")) <= set("4567"))
+    until("BE pods keep off", lambda: cpus_of(tree.cpus(be)) <= {4, 5, 6, 7})
     until("batch-cpu falls", lambda: 0 <= batch() < before)
 
-    # Killed at any point: what it wants follows from what is.
-    for _ in range(5):
-        agent.send_signal(signal.SIGKILL)
-        agent.wait()
-        (tree.root / "cpuset" / ls / "cpuset.cpus").write_text("0-7\n")
+    # Killed at any point: what it wants follows from what is. BERTH_KILLS=200 for a longer run.
+    seed = int(os.environ.get("BERTH_SEED", random.randrange(1 << 32)))
+    dice = random.Random(seed)
+    print(f"BERTH_SEED={seed}")
+    for kill in range(int(os.environ.get("BERTH_KILLS", "5"))):
+        reserved, wanted = dice.choice((("0-3", "4-7"), ("4-7", "0-3"), ("0", "1-7"), ("", "0-7")))
+        annotate(json.dumps({"reservedCPUs": reserved}) if reserved else "")
+        try:
+            agent.wait(dice.uniform(0, 0.6))
+            raise SystemExit("FAILED: the agent ended")
+        except subprocess.TimeoutExpired:
+            agent.kill()
+            agent.wait()
+        tree.check(f"kill {kill}", [ls, be])
+        if dice.random() < 0.3:  # somebody else writes meanwhile
+            (tree.root / "cpuset" / ls / "cpuset.cpus").write_text("0-7\n")
         agent = start("--restore")
-        until("it comes back", lambda: tree.cpus(ls) == "4-7")
+        until(f"kill {kill}: it comes back to {wanted}", lambda: tree.cpus(ls) == wanted)
+        until(f"kill {kill}: BE too", lambda: cpus_of(tree.cpus(be)) <= cpus_of(wanted))
+        tree.check(f"after kill {kill}", [ls, be])
 
     annotate("")
     until("all comes back", lambda: tree.cpus(ls) == "0-7" and topology(RESERVATION) is None)
