@@ -328,6 +328,65 @@ TEST(ShareProperties, WhatIsPublishedAddsUp) {
     }
 }
 
+// Of pods of this size, how many a share holds.
+double pods_in(const Share& share, const Resources& size, int64_t wanted) {
+    auto most = static_cast<double>(wanted);
+    size.for_each(
+        [&](ResourceId id, int64_t amount) { most = std::min(most, share.fair_of(id) / static_cast<double>(amount)); });
+    return most;
+}
+
+Resources random_size(Random& random, const std::vector<ResourceId>& resources) {
+    Resources size;
+    for (const ResourceId id : resources) {
+        if (random.chance(1, 2)) size.set(id, random.between(1, 40));
+    }
+    if (size.empty()) size.set(resources.front(), random.between(1, 40));
+    return size;
+}
+
+Leaf wish_for(const Resources& size, int64_t count) {
+    Leaf leaf;
+    leaf.pods.push_back({size, count, false});
+    size.for_each([&](ResourceId id, int64_t amount) { leaf.demand.set(id, amount * count); });
+    return leaf;
+}
+
+// Who is guaranteed whole pods of what it needs gains none of these by asking for anything else.
+TEST(ShareProperties, NobodyGainsByLying) {
+    const auto resources = some_resources();
+    for (uint64_t seed = first_seed(); seed < first_seed() + static_cast<uint64_t>(rounds()) / 4 + 1; ++seed) {
+        SCOPED_TRACE(testing::Message() << "SEED=" << seed);
+        Random random(seed);
+        Problem truth;
+        truth.spread = false;  // what is left over is given to whoever asks
+        for (const ResourceId id : resources) truth.capacity.set(id, random.between(500, 2000));
+        std::vector<std::pair<Resources, int64_t>> needs;
+        for (int64_t i = random.between(2, 8); i > 0; --i) {
+            Consumer& made = truth.consumers.emplace_back();
+            made.name = std::string(1, static_cast<char>('a' + i));
+            made.weight = random.between(1, 4);
+            needs.emplace_back(random_size(random, resources), random.between(1, 60));
+            const int64_t guaranteed = random.chance(1, 2) ? random.between(0, 5) : 0;
+            needs.back().first.for_each([&](ResourceId id, int64_t amount) {
+                if (guaranteed > 0) made.reserved.set(id, amount * guaranteed);
+            });
+            made.leaves = {wish_for(needs.back().first, needs.back().second)};
+        }
+        const auto honest = solve(truth);
+        for (int tries = 0; tries < 6; ++tries) {
+            const size_t liar = random.below(truth.consumers.size());
+            const auto& [size, count] = needs[liar];
+            Problem lie = truth;
+            const Resources told = random.chance(1, 2) ? size : random_size(random, resources);
+            lie.consumers[liar].leaves = {wish_for(told, random.between(1, 120))};
+            const double gained = pods_in(solve(lie)[liar], size, count);
+            EXPECT_LE(gained, pods_in(honest[liar], size, count) * (1 + 1e-9) + 1e-9) << truth.consumers[liar].name;
+        }
+        if (HasFailure()) return;
+    }
+}
+
 // More or fewer pods of the last size, some of a new size, or the last run gone; the set of resources stays.
 Leaf changed(Leaf leaf, Random& random) {
     const auto ask = [&](const Resources& size, int64_t count) {
