@@ -42,7 +42,12 @@ Status tell_effects(Admission& entry) {
     if ((!heard && !here.strict_policies) || !entry.call.subresource.empty() || is_deleting(entry.after)) return {};
     const model::KindEffect* about = model::effect_of(entry.call.stored());
     if (about == nullptr) return {};
-    if (here.shares && entry.call.stored().group == model::kSharesGroup) return {};
+    if (here.shares && entry.call.stored().group == model::kSharesGroup) {
+        if (heard && entry.call.stored().kind == "Allocation")
+            entry.warnings.emplace_back(
+                "allocations are published by the arbitrator, which replaces what others write");
+        return {};
+    }
     for (auto& remark : new_remarks(entry, *about)) {
         if (remark.effect == Effect::Policy && here.strict_policies) {
             return forbidden_entry(entry,

@@ -59,6 +59,12 @@ TEST(Loads, AnOrderToMoveNamesItsPod) {
     expect_invalid(t.ask("POST", kMoves, R"({"metadata":{"name":"m"},"spec":{}})"), "spec.podRef: Required value");
     expect_invalid(t.ask("POST", kMoves, R"({"metadata":{"name":"m"},"spec":{"podRef":{"name":"p"},"mode":"Fast"}})"),
                    "spec.mode: Unsupported value");
+    for (const auto* ttl : {"soon", "-5m", "5"}) {
+        expect_invalid(
+            t.ask("POST", kMoves,
+                  R"({"metadata":{"name":"m"},"spec":{"podRef":{"name":"p"},"ttl":")" + std::string(ttl) + "\"}}"),
+            "spec.ttl: Invalid value");
+    }
     const auto made = t.ask("POST", kMoves,
                             R"({"metadata":{"name":"m"},"spec":{"ttl":"5m","mode":"EvictDirectly",)"
                             R"("podRef":{"namespace":"default","name":"p"},"reservationOptions":{"template":)"

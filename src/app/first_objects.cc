@@ -273,6 +273,21 @@ Status create_storage_class(Server& server, link::ApiClient& door) {
     return convoy.arrive();
 }
 
+// The classes that Koordinator installs and its manifests name, where an import has not brought them.
+Status create_priority_classes(Server& server, link::ApiClient& door) {
+    constexpr std::pair<const char*, int> kClasses[] = {
+        {"koord-prod", 9000}, {"koord-mid", 7000}, {"koord-batch", 5000}, {"koord-free", 3000}};
+    Pipeline convoy(door);
+    for (const auto& [name, value] : kClasses) {
+        TRY(create_once(server, convoy,
+                        JsonObject{{"apiVersion", "scheduling.k8s.io/v1"},
+                                   {"kind", "PriorityClass"},
+                                   {"metadata", JsonObject{{"name", name}}},
+                                   {"value", value}}));
+    }
+    return convoy.arrive();
+}
+
 // The nodes of an import come before those of the flags, and what is on nodes after all of them.
 Status create_imports(Server& server, const UpOptions& options, link::ApiClient& door) {
     if (options.import_file.empty()) return create_nodes(server, options, door);
@@ -298,6 +313,7 @@ Status create_imports(Server& server, const UpOptions& options, link::ApiClient&
 Status create_first_objects(Server& server, const UpOptions& options) {
     const auto door = local_link(server, {"berth:up", {std::string(api::kMasters), std::string(api::kImporters)}});
     TRY(create_imports(server, options, *door));
+    TRY(create_priority_classes(server, *door));
     return create_storage_class(server, *door);
 }
 

@@ -67,6 +67,11 @@ BODIES = {
 BODIES["Consumer"] = BODIES["Allocation"] = BODIES["Device"] = "spec: {}"
 BODIES["NodeMetric"] = BODIES["NodeSLO"] = "spec: {}"
 BODIES["PodMigrationJob"] = "spec: {podRef: {namespace: default, name: p}}"
+BODIES["Reservation core.ironcore.dev/v1alpha1"] = BODIES["Reservation compute.ironcore.dev/v1alpha1"] = \
+    "spec: {resources: {cpu: '1'}}"
+BODIES["Machine"] = "spec: {machineClassRef: {name: small}}"
+BODIES["MachineClass"] = "capabilities: {cpu: '1', memory: 1Gi}"
+BODIES["MachinePool"] = "spec: {}"
 BODIES["NodeResourceTopology"] = "topologyPolicies: [None]\nzones: [{name: node-0, type: Node}]"
 NAMES = {"CustomResourceDefinition": "widgets.example.com", "APIService": "v1.example.com"}
 
@@ -84,6 +89,8 @@ FIELDS = {
         "Deployment", "spec: {selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}, annotations: "
         "{scheduling.koordinator.sh/reservation-affinity: '{\"reservationSelektor\": {}}'}}, spec: {%s}}}" % POD_SPEC),
     "effect=NoExecute": ("Node", "spec: {taints: [{key: a, effect: NoExecute}]}"),
+    "ignitionRef": ("Machine", "spec: {machineClassRef: {name: small}, ignitionRef: {name: a}}"),
+    "volumeRef": ("Machine", "spec: {machineClassRef: {name: small}, volumes: [{name: a, volumeRef: {name: b}}]}"),
     "provisioner": ("StorageClass", "provisioner: ebs.csi.aws.com"),
 }
 
@@ -144,6 +151,21 @@ def fields_without_effect_are_named(person):
            ["stored, not enforced by this server: quota.scheduling.koordinator.sh/name (no quota is counted)"])
 
 
+def keys_that_nobody_knows_are_named(person):
+    for where, key in (("labels", "koordinator.sh/gpu-isolation-provider"), ("annotations", "scheduling.koordinator.sh/resource-specs")):
+        said = person.warnings("create", "-f", "-", stdin=manifest("v1", "Pod", "strange-" + where, "spec: {%s}" % POD_SPEC,
+                                                                   ", %s: {%s: x}" % (where, key)))
+        expect(key, said, [f"without effect here: {key} (nobody here knows it)"])
+
+
+def koordinators_own_manifests_run(person):
+    """Its classes of priority are there, and nothing is said of what works."""
+    for name in ("prod", "mid", "batch", "free"):
+        labels = ", labels: {koordinator.sh/qosClass: %s}" % ("BE" if name in ("batch", "free") else "LS")
+        spec = "spec: {priorityClassName: koord-%s, schedulerName: koord-scheduler, %s}" % (name, POD_SPEC)
+        expect(name, person.warnings("create", "-f", "-", stdin=manifest("v1", "Pod", "koord-" + name, spec, labels)), [])
+
+
 def only_news_is_told(person):
     expect("kubectl run", person.warnings("run", "plain", "--image=nginx"), [])
     expect("a command", len(person.warnings("run", "busy", "--image=nginx", "--command", "--", "sleep", "1")), 1)
@@ -183,13 +205,26 @@ def who_was_left_out_is_missed(berth, build):
             expect(f"a job with {flag}", person.warnings("create", "job", "sum", "--image=b"), [])
 
 
+def shares_are_kept_or_missed(berth, build):
+    """A Consumer that nobody acts on is told of by the first test; here somebody does."""
+    with Person(berth, build, "--nodes", "1", "--shares") as person:
+        version = "kuabe-arbitrator.incubator.k8s.io/v1"
+        for name in ("area", "default"):
+            expect("a Consumer", person.warnings("apply", "-f", "-", stdin=manifest(version, "Consumer", name, "spec: {weight: 2}")), [])
+        said = person.warnings("create", "-f", "-", stdin=manifest(version, "Allocation", "mine", "spec: {deserved: {cpu: '1'}}"))
+        expect("an Allocation", said, ["allocations are published by the arbitrator, which replaces what others write"])
+
+
 def test(berth, build):
-    with Person(berth, build, "--nodes", "1") as person:
+    with Person(berth, build, "--nodes", "1", "--fleet", "{a: {cpu: 4}}") as person:
         only_news_is_told(person)
         every_kind_says_what_becomes_of_it(person)
         fields_without_effect_are_named(person)
+        keys_that_nobody_knows_are_named(person)
+        koordinators_own_manifests_run(person)
     policy_is_refused_if_so_asked(berth, build)
     who_was_left_out_is_missed(berth, build)
+    shares_are_kept_or_missed(berth, build)
 
 
 if __name__ == "__main__":

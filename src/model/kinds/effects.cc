@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "model/kinds/kinds_fleet.h"
 #include "model/kinds/text.h"
 
 namespace berth::model {
@@ -43,9 +44,10 @@ std::string text_of(const Json& value) {
     return value.is_string() ? std::string(value.get_string()) : base::to_text(value);
 }
 
-// A member that nobody acts on, when it is given, has one of these values, or has another one.
+// A member that nobody acts on, when it is given, has one of these values, or has another one. Or, in a map, a key of a
+// domain that is none of these.
 struct Unheeded {
-    enum class When : uint8_t { Given, Is, IsNot, HasOther };
+    enum class When : uint8_t { Given, Is, IsNot, HasOther, Strange };
     Effect effect = Effect::Idle;
     std::string map = {};  // "labels" or "annotations" of the metadata; empty: a member
     std::string member = {};
@@ -61,6 +63,13 @@ struct Unheeded {
         if (when == When::HasOther) return has_other(*value);
         const bool listed = std::find(values.begin(), values.end(), text_of(*value)) != values.end();
         return listed == (when == When::Is);
+    }
+    // "KEY" of "a.b/KEY" or "x.a.b/KEY" where the domain is a.b.
+    bool is_strange(std::string_view key) const {
+        const size_t slash = key.find('/');
+        if (slash == std::string_view::npos || !key.substr(0, slash).ends_with(member)) return false;
+        const bool whole = slash == member.size() || key[slash - member.size() - 1] == '.';
+        return whole && std::find(values.begin(), values.end(), key) == values.end();
     }
     // JSON with a member that is not listed. What is no JSON is refused by whoever reads it.
     bool has_other(const Json& value) const {
@@ -81,6 +90,12 @@ Unheeded parse_unheeded(Effect effect, std::string_view word, size_t reason) {
         word.remove_prefix(std::string_view(prefix).size());
         out.map = map;
         out.shown = word;
+    }
+    if (const size_t domain = word.find("/*!"); domain != std::string_view::npos) {
+        out.when = Unheeded::When::Strange;
+        out.member = word.substr(0, domain);
+        out.values = text::split<std::vector<std::string>>(word.substr(domain + 3), ',');
+        return out;
     }
     if (const size_t names = word.find('~'); names != std::string_view::npos) {
         out.when = Unheeded::When::HasOther;
@@ -114,10 +129,31 @@ struct TypeEffects {
     std::vector<const Unheeded*> of_metadata;
 };
 
-using Found = std::vector<const Unheeded*>;
+struct Find {
+    const Unheeded* row;
+    std::string_view shown;
+};
+using Found = std::vector<Find>;
+
+void note(const Unheeded& row, std::string_view shown, Found& out) {
+    const auto same = [&](const Find& find) { return find.row == &row; };
+    if (std::none_of(out.begin(), out.end(), same)) out.push_back({&row, shown});
+}
 
 void note(const Unheeded& row, const Json* value, Found& out) {
-    if (row.concerns(value) && std::find(out.begin(), out.end(), &row) == out.end()) out.push_back(&row);
+    if (row.concerns(value)) note(row, row.shown, out);
+}
+
+// The first one that is strange is told.
+void note_metadata(const Unheeded& row, const Json& meta, Found& out) {
+    if (row.when != Unheeded::When::Strange) return note(row, base::find(meta, {row.map, row.member}), out);
+    constexpr size_t kMostShown = 100;
+    const Json* entries = base::find(meta, {row.map});
+    if (entries == nullptr || !entries->is_object()) return;
+    for (const auto& entry : entries->get_object()) {
+        const std::string_view key = entry.key();
+        if (row.is_strange(key)) return note(row, key.substr(0, kMostShown), out);
+    }
 }
 
 class Effects {
@@ -153,7 +189,7 @@ public:
         if (known == nullptr) return;
         for (const auto* row : known->of_metadata) {
             const Json* meta = object.if_contains("metadata");
-            if (meta != nullptr) note(*row, base::find(*meta, {row->map, row->member}), out);
+            if (meta != nullptr) note_metadata(*row, *meta, out);
         }
         for (const auto& [name, value] : object) {
             const auto found = known->by_name.find(name);
@@ -167,7 +203,7 @@ private:
     void add_kind(std::string_view line) {
         const auto name = text::word(line);
         const auto version = text::word(line);
-        const Kind* kind = kinds().of(version, name);
+        const Kind* kind = kinds_with_fleet().of(version, name);
         CHECK(kind != nullptr);
         KindEffect row{parse_effect(text::word(line))};
         if (row.effect == Effect::Acted) {
@@ -265,14 +301,14 @@ std::string sentence(const Kind& kind, const KindEffect& row) {
 std::vector<Remark> remarks_on_members(const Json& object, const Kind& kind) {
     Found found;
     effects().collect(object.get_object(), *kind.type, found);
-    std::sort(found.begin(), found.end(), [](const auto* a, const auto* b) { return a->line < b->line; });
+    std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.row->line < b.row->line; });
     std::vector<Remark> out;
     while (!found.empty()) {
-        const Unheeded& first = *found.front();
+        const Unheeded& first = *found.front().row;
         std::vector<std::string_view> names;
-        std::erase_if(found, [&](const Unheeded* row) {
-            const bool alike = row->reason == first.reason && row->effect == first.effect;
-            if (alike && std::find(names.begin(), names.end(), row->shown) == names.end()) names.push_back(row->shown);
+        std::erase_if(found, [&](const Find& find) {
+            const bool alike = find.row->reason == first.reason && find.row->effect == first.effect;
+            if (alike && std::find(names.begin(), names.end(), find.shown) == names.end()) names.push_back(find.shown);
             return alike;
         });
         const auto form =

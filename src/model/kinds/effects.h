@@ -35,7 +35,7 @@ struct Remark {
     std::string text = {};
 };
 // About an object of a stored kind. At most one of its kind and one for each reason of the table: they repeat nothing
-// of the object.
+// of the object but a key.
 std::vector<Remark> remarks_on(const Json& object, const Kind& kind);
 
 // The members of types that the table accounts for, and the reasons of those that nobody acts on; for documents and

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "model/kinds/defaults.h"
+#include "model/kinds/kinds_fleet.h"
 
 namespace berth::model {
 namespace {
@@ -34,7 +35,7 @@ const Type* spec_of(const Kind& kind) {
 }
 
 TEST(Effects, EveryKindSaysWhatBecomesOfIt) {
-    for (const auto& kind : kinds().all()) {
+    for (const auto& kind : kinds_with_fleet().all()) {
         const KindEffect* row = effect_of(*kind);
         ASSERT_NE(row, nullptr) << kind->kind << ": say in effects.tbl what this server does with it";
         EXPECT_EQ(row->effect == Effect::Acted, !row->actors.empty()) << kind->kind;
@@ -49,7 +50,7 @@ TEST(Effects, EveryKindSaysWhatBecomesOfIt) {
 
 // A member that a new release brings is in no list, and may not be passed over in silence.
 TEST(Effects, EveryMemberOfWhatIsActedOnIsAccountedFor) {
-    for (const auto& kind : kinds().all()) {
+    for (const auto& kind : kinds_with_fleet().all()) {
         if (effect_of(*kind)->effect != Effect::Acted) continue;
         const Type* spec = spec_of(*kind);
         const bool whole = members_of(*kind->type) != nullptr;
@@ -58,8 +59,9 @@ TEST(Effects, EveryMemberOfWhatIsActedOnIsAccountedFor) {
     for (const auto& type : types()->all()) {
         const auto* members = members_of(*type);
         if (members == nullptr) continue;
-        std::set<std::string> listed;
+        std::set<std::string> listed, written;
         for (const auto& row : *members) {
+            EXPECT_TRUE(written.insert(row.member).second) << type->name << " " << row.member << " is there twice";
             if (of_metadata(row.member)) continue;
             listed.insert(bare(row.member));
             // A member that stands for its inlined parts.
@@ -81,10 +83,12 @@ Json something(const Field& field) {
     return "x";
 }
 
-// "label:KEY=VALUE", "annotation:KEY~NAME,NAME"
+// "label:KEY=VALUE", "label:KEY!=VALUE", "annotation:KEY~NAME,NAME"
 std::string key_of(const std::string& member) {
     const size_t from = member.find(':') + 1;
-    return member.substr(from, member.find_first_of("=~", from) - from);
+    if (const size_t any = member.find("/*!"); any != std::string::npos)
+        return "x." + member.substr(from, any - from) + "/strange";
+    return member.substr(from, member.find_first_of("!=~", from) - from);
 }
 
 // An object with this member and nothing else.
@@ -127,7 +131,7 @@ void documents(const Type& type, int depth, std::vector<std::pair<std::string, J
 
 TEST(Effects, EachMemberThatNobodyActsOnIsTold) {
     std::set<std::string> told;
-    for (const auto& kind : kinds().all()) {
+    for (const auto& kind : kinds_with_fleet().all()) {
         if (effect_of(*kind)->effect != Effect::Acted) continue;
         std::vector<std::pair<std::string, Json>> cases;
         documents(*kind->type, 5, cases);
@@ -171,6 +175,22 @@ TEST(Effects, AMisspeltMemberOfAnAnnotationIsTold) {
               "without effect here: scheduling.koordinator.sh/reservation-affinity (it has a member that is none of "
               "its own)");
     EXPECT_EQ(said("no json"), "") << "that is refused";
+}
+
+TEST(Effects, AStrangeKeyOfAKnownDomainIsTold) {
+    const auto said = [](const std::string& key) {
+        const JsonObject notes{{key, "x"}};
+        const auto remarks =
+            remarks_on(JsonObject{{"metadata", JsonObject{{"annotations", notes}}}}, *kinds().of("v1", "Pod"));
+        return remarks.empty() ? std::string() : remarks[0].text;
+    };
+    EXPECT_EQ(said("scheduling.koordinator.sh/resource-specs"),
+              "without effect here: scheduling.koordinator.sh/resource-specs (nobody here knows it)");
+    EXPECT_NE(said("koordinator.sh/anything"), "");
+    EXPECT_EQ(said("scheduling.koordinator.sh/resource-spec"), "");
+    EXPECT_EQ(said("mykoordinator.sh/anything"), "");
+    EXPECT_EQ(said("example.com/resource-specs"), "");
+    EXPECT_LT(said("koordinator.sh/" + std::string(300, 'a')).size(), 256U);
 }
 
 TEST(Effects, OfWhatWorksNothingIsSaid) {
@@ -224,7 +244,7 @@ std::string what_becomes(const KindEffect& row) {
 
 std::string table_of_kinds() {
     std::string out = "| kind | what becomes of it |\n|---|---|\n";
-    for (const auto& kind : kinds().all()) {
+    for (const auto& kind : kinds_with_fleet().all()) {
         out += fmt::format("| {} ({}) | {} |\n", kind->kind, kind->api_version(), what_becomes(*effect_of(*kind)));
     }
     return out;

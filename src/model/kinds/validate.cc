@@ -14,6 +14,7 @@
 #include "model/kinds/validate_pod.h"
 #include "model/kinds/validate_rules.h"
 #include "model/names.h"
+#include "model/times.h"
 
 namespace berth::model {
 namespace {
@@ -105,6 +106,12 @@ void check_unique(const Rule& rule, const Json& list, const Where& at, Causes& c
     }
 }
 
+Fault duration_fault(std::string_view text) {
+    const auto read = parse_duration(text);
+    if (read && *read >= base::Duration::zero()) return std::nullopt;
+    return "must be a duration such as 1h30m, and not negative";
+}
+
 using NameCheck = Fault (*)(std::string_view);
 
 NameCheck name_check(std::string_view rule) {
@@ -113,6 +120,7 @@ NameCheck name_check(std::string_view rule) {
     if (rule == "qualified") return qualified_name_fault;
     if (rule == "port-name") return port_name_fault;
     if (rule == "env-name") return env_name_fault;
+    if (rule == "duration") return duration_fault;
     return nullptr;
 }
 
