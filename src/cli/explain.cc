@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/config_file.h"
 #include "cli/dump.h"
 #include "cli/explanation.h"
 #include "cli/fleet.h"
@@ -33,8 +34,7 @@ struct Flags {
     ServerFlags server;
     std::vector<std::string> files;
     Output output = Output::Table;
-    bool shares = false;
-    ShareFlags share;
+    QuestionFlags question;
 };
 
 bool is_one_of(const std::string& kind, const std::vector<std::string>& names) {
@@ -47,10 +47,10 @@ std::string printed(const Flags& flags, const T& said, Json (*document)(const T&
 }
 
 Result<std::string> explain_consumer(const Flags& flags) {
-    share::Settings settings = TRY(read_share_flags(flags.share));
-    settings.now = base::system_clock().wall();
+    share::Settings settings = TRY(read_share_flags(flags.question.share));
+    settings.now = TRY(question_of(flags.question)).now;
     run::SharesScene gathered(settings.now);
-    TRY(load_shares(flags.files, flags.server, gathered));
+    TRY(load_shares("berth explain", flags.files, flags.server, gathered));
     const share::Scene scene = gathered.take(settings.limits_factor.has_value());
     const share::Answer answer = share::answer(scene, settings);
     if (is_document(flags.output)) {
@@ -96,10 +96,8 @@ Result<std::string> explain_in(const Flags& flags, const std::string& ns, run::W
 
 // As `berth whatif` would have it: with the pods that workloads want, without lost nodes, and each in its turn.
 Result<std::string> explain_from_files(const Flags& flags) {
-    Question question;
-    question.now = base::system_clock().wall();
-    if (flags.shares) question.options.shares = TRY(read_share_flags(flags.share));
-    for (const auto& file : flags.files) TRY(question.read(file));
+    Question question = TRY(question_of(flags.question));
+    TRY(gather(flags.question, flags.files, question));
     const std::string ns = flags.server.ns.empty() ? "default" : flags.server.ns;
     if (is_one_of(flags.kind, kNodeNames)) {
         const Loaded loaded = TRY(load(question));
@@ -117,11 +115,32 @@ Result<std::string> answer(const Flags& flags) {
     if (!flags.files.empty()) return explain_from_files(flags);
     const Connection connection = TRY(open_connection(flags.server));
     run::ClusterOptions options;
-    const bool shares = flags.shares || TRY(shares_in_force(*connection.server));
-    if (shares) options.shares = TRY(read_share_flags(flags.share));
+    const bool shares = flags.question.shares || TRY(shares_in_force(*connection.server));
+    if (shares) options.shares = TRY(read_share_flags(flags.question.share));
+    if (!flags.question.config.empty()) {
+        options.profiles = TRY(read_configuration_file(flags.question.config)).profiles;
+    }
     run::World world(base::system_clock().wall(), std::move(options));
     TRY(load_live(*connection.server, world));
     return explain_in(flags, connection.ns, world, nullptr);
+}
+
+// What only files can be asked; empty: nothing.
+std::string misuse(const Flags& flags) {
+    if (const auto question = question_of(flags.question); !question) return question.error().message;
+    const auto& asked = flags.question;
+    const bool is_placed = is_one_of(flags.kind, kPodNames) || is_one_of(flags.kind, kReservationNames);
+    if (!is_placed && (!asked.config.empty() || asked.no_preemption)) {
+        return "--config and --no-preemption say how pods and reservations are placed";
+    }
+    if (!is_placed && !is_one_of(flags.kind, kNodeNames) && !asked.without_nodes.empty()) {
+        return "--without-nodes is asked of pods, reservations and nodes";
+    }
+    const bool of_files = !asked.now.empty() || asked.no_preemption || !asked.without_nodes.empty();
+    if (flags.files.empty() && of_files && !is_one_of(flags.kind, kConsumerNames)) {
+        return "--now, --no-preemption and --without-nodes go with -f: a server is asked as it is";
+    }
+    return "";
 }
 
 }  // namespace
@@ -141,13 +160,15 @@ int explain(std::vector<std::string> words) {
     add_server_flags(line, flags.server);
     line.option("-f,--filename", flags.files, "explain from files instead of a live server; - is standard input");
     output_option(line, flags.output, {Output::Table, Output::Json, Output::Yaml});
-    line.flag("--shares", flags.shares,
-              "pods start only where their namespace deserves it; a server that publishes Allocations says so itself");
-    add_share_flags(line, flags.share);
+    add_question_flags(line, flags.question);
     line.example("berth explain pod web-1", "what keeps it from every node, and what would help");
     line.example("berth explain node node-1", "who has what of it");
     line.example("berth explain -f dump.yaml pod web-1", "in a dump: what berth whatif decides of it, and why");
     if (const auto code = line.parse(std::move(words))) return *code;
+    if (const std::string wrong = misuse(flags); !wrong.empty()) {
+        line.fail(wrong);
+        return kWrongUsage;
+    }
     const auto said = answer(flags);
     if (!said) {
         fmt::print(stderr, "berth explain: {}\n", said.error().message);

@@ -24,13 +24,13 @@ constexpr size_t kNearest = 5;
 constexpr size_t kLookedAt = 200;  // nodes, for those that lack least
 
 // Asks every filter, both in turn (how many nodes each leaves) and alone (everything that stands in the way of a node).
-void walk_filters(const sched::Ask& ask, const View& ledger, Explanation& out) {
+void walk_filters(const sched::Ask& ask, const sched::Profile& profile, const View& ledger, Explanation& out) {
     const Row end = static_cast<Row>(ledger.rows());
     sched::Strikes in_turn(ledger, 0, end);
     for (Row row = 0; row < end; ++row) {
         if (ledger.alive(row)) out.nodes[std::string(ledger.name(row))];
     }
-    for (const auto& filter : sched::default_profile().filters) {
+    for (const auto& filter : profile.filters) {
         const size_t in = in_turn.open_rows().size();
         filter->strike(ask, ledger, in_turn);
         out.steps.push_back({std::string(filter->name()), in, in_turn.open_rows().size()});
@@ -91,15 +91,17 @@ void find_nearest(const sched::Ask& ask, const View& ledger, Explanation& out) {
     }
 }
 
-void fill_nodes(const sched::Ask& ask, const sched::Verdict& verdict, const View& ledger, Explanation& out) {
-    walk_filters(ask, ledger, out);
+void fill_nodes(const sched::Ask& ask, const sched::Verdict& verdict, const run::Cluster& cluster, Explanation& out) {
+    const View& ledger = cluster.ledger();
+    walk_filters(ask, cluster.profile_for(*ask.spec), ledger, out);
     for (size_t i = 0; i < verdict.feasible.size(); ++i) {
         if (!verdict.scores.empty()) out.scores[std::string(ledger.name(verdict.feasible[i]))] = verdict.scores[i];
     }
 }
 
-void fill_verdict(const sched::Ask& ask, const sched::Verdict& verdict, const View& ledger, Explanation& out) {
-    fill_nodes(ask, verdict, ledger, out);
+void fill_verdict(const sched::Ask& ask, const sched::Verdict& verdict, const run::Cluster& cluster, Explanation& out) {
+    const View& ledger = cluster.ledger();
+    fill_nodes(ask, verdict, cluster, out);
     out.summary = verdict.fault;
     if (!verdict.fault.empty()) return;
     if (verdict.chosen == ledger::kNoRow) {
@@ -239,7 +241,7 @@ void tell_why_there(run::World& world, const model::Pod& pod, Explanation& out) 
     if (ask.fault.empty()) {
         const auto decision = world.cluster().decide(again);
         ask.shares = world.cluster().scheduler().shares();
-        fill_nodes(ask, decision.verdict, world.ledger(), out);
+        fill_nodes(ask, decision.verdict, world.cluster(), out);
         if (decision.verdict.fault.empty()) out.summary += compared(decision.verdict, world.ledger(), out);
     }
     world.cluster().put(kept);
@@ -289,7 +291,7 @@ void explain_pending(run::World& world, const model::Pod& pod, const Foretold* f
     }
     const auto decision = world.cluster().decide(pod);
     ask.shares = world.cluster().scheduler().shares();
-    fill_verdict(ask, decision.verdict, world.ledger(), out);
+    fill_verdict(ask, decision.verdict, world.cluster(), out);
     if (!decision.verdict.fault.empty()) return;
     if (decision.verdict.chosen == ledger::kNoRow) {
         tell_leaving(world.ledger(), pod, out);
@@ -365,7 +367,7 @@ Result<Explanation> explain_reservation(run::World& world, const std::string& na
             return out;
         }
         const auto decision = world.cluster().decide(*object);
-        fill_verdict(sched::ask_for(*object), decision.verdict, world.ledger(), out);
+        fill_verdict(sched::ask_for(*object), decision.verdict, world.cluster(), out);
         if (!out.node.empty()) {
             out.summary = decision.waiting ? fmt::format("it would wait on {} until there is room", out.node)
                                            : it_fits(foretold, "its turn has not come");

@@ -90,8 +90,9 @@ void cordon(run::World& world, const std::string& name) {
     world.cluster().put(std::move(node));
 }
 
-// One round: who may go, goes. False: nobody did.
-bool evict_round(run::World& world, const std::set<std::string>& nodes, Budgets& budgets, Drain& out) {
+// One round: who may go, goes. False: nobody did. Of those that nobody makes again the copy is kept.
+bool evict_round(run::World& world, const std::set<std::string>& nodes, Budgets& budgets, Drain& out,
+                 std::vector<model::Pod>& bare) {
     out.blocked.clear();
     std::vector<model::Pod> there;
     world.cluster().each_pod([&](const model::Pod& pod) {
@@ -105,9 +106,14 @@ bool evict_round(run::World& world, const std::set<std::string>& nodes, Budgets&
             continue;
         }
         out.moved.push_back(pod.meta.full_name());
-        if (!pod.meta.controller()) out.bare.push_back(pod.meta.full_name());
-        world.displace(pod);
         went = true;
+        if (pod.meta.controller()) {
+            world.displace(pod);
+            continue;
+        }
+        out.bare.push_back(pod.meta.full_name());
+        world.remove("Pod", pod.meta.ns, pod.meta.name);
+        bare.push_back(pod);
     }
     return went;
 }
@@ -159,13 +165,17 @@ Drain drain(run::World& world, const std::vector<std::string>& nodes, std::vecto
     for (const auto& name : nodes) cordon(world, name);
     answers = world.settle();
     Budgets budgets(world.ledger());
-    while (evict_round(world, drained, budgets, out)) {
+    std::vector<model::Pod> bare;
+    while (evict_round(world, drained, budgets, out, bare)) {
         auto more = world.settle();
         for (const auto& answer : more) {
             if (!answer.from.empty() && !answer.node.empty()) budgets.recovered(answer.ns + "/" + answer.name);
         }
         merge(answers, std::move(more));
     }
+    // They take nobody's place and no budget heals by them: where each would go is asked when all others have theirs.
+    for (const auto& pod : bare) world.bring_back(pod);
+    merge(answers, world.settle());
     world.cluster().each_reservation([&](const model::Reservation& object) {
         if (model::holds_room(object) && drained.contains(object.node)) out.reservations.push_back(object.meta.name);
     });

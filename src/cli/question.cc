@@ -5,8 +5,11 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
+#include "cli/config_file.h"
 #include "cli/dump.h"
 #include "cli/input_check.h"
+#include "model/times.h"
 
 namespace berth::cli {
 namespace {
@@ -106,6 +109,37 @@ Status Question::read(const std::string& file) {
     auto objects = TRY(read_object_file(file));
     if (objects.empty()) return base::bad_request(fmt::format("{}: there is nothing in it", file));
     for (auto& object : objects) documents.emplace_back(file, std::move(object));
+    return {};
+}
+
+void add_question_flags(CommandLine& line, QuestionFlags& flags) {
+    line.option("--now", flags.now, "the time to decide at, RFC 3339; default: now");
+    line.option("--config", flags.config, "a KubeSchedulerConfiguration, in place of the default profile");
+    line.flag("--no-preemption", flags.no_preemption, "evict nobody for a pod of higher priority");
+    line.option("--without-nodes", flags.without_nodes, "take the nodes away that have these labels");
+    line.flag("--shares", flags.shares,
+              "pods start only where their namespace deserves it (Consumer); the flags below say how");
+    add_share_flags(line, flags.share);
+}
+
+Result<Question> question_of(const QuestionFlags& flags) {
+    Question out;
+    out.now = base::system_clock().wall();
+    if (!flags.now.empty()) {
+        const auto time = model::parse_time(flags.now);
+        if (!time) return base::bad_request(fmt::format("--now: {}", time.error().message));
+        out.now = *time;
+    }
+    auto settings = TRY(read_share_flags(flags.share));
+    if (flags.shares) out.options.shares = std::move(settings);
+    out.without_nodes = flags.without_nodes;
+    out.options.preempts = !flags.no_preemption;
+    return out;
+}
+
+Status gather(const QuestionFlags& flags, const std::vector<std::string>& files, Question& out) {
+    if (!flags.config.empty()) out.options.profiles = TRY(read_configuration_file(flags.config)).profiles;
+    for (const auto& file : files) TRY(out.read(file));
     return {};
 }
 

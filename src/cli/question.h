@@ -6,8 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "cli/command_line.h"
 #include "cli/explanation.h"
 #include "cli/leaving.h"
+#include "cli/share_flags.h"
 #include "cli/workload_pods.h"
 #include "run/world.h"
 
@@ -25,6 +27,21 @@ struct Question {
     // Adds what a file has. An Error: it cannot be read, or there is nothing in it.
     Status read(const std::string& file);
 };
+
+// How a question is put; the same flags wherever files are asked.
+struct QuestionFlags {
+    std::string now;
+    std::string config;
+    std::string without_nodes;
+    bool no_preemption = false;
+    bool shares = false;
+    ShareFlags share;
+};
+void add_question_flags(CommandLine& line, QuestionFlags& flags);
+// A question without documents. An Error: wrong usage.
+Result<Question> question_of(const QuestionFlags& flags);
+// Adds what the files have, and the configuration.
+Status gather(const QuestionFlags& flags, const std::vector<std::string>& files, Question& out);
 
 struct Loaded {
     std::unique_ptr<run::World> world;

@@ -4,15 +4,11 @@
 
 #include <algorithm>
 
-#include "base/clock.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
-#include "cli/config_file.h"
 #include "cli/dump.h"
 #include "cli/output.h"
 #include "cli/question.h"
-#include "cli/share_flags.h"
-#include "model/times.h"
 
 namespace berth::cli {
 namespace {
@@ -23,28 +19,16 @@ constexpr int64_t kMostFit = 10'000;
 struct Flags {
     std::vector<std::string> files;
     Output output = Output::Table;
-    std::string now;
-    std::string config;
+    QuestionFlags question;
     bool scores = false;
-    bool no_preemption = false;
     bool exit_code = false;
     std::vector<std::string> drain;
     std::string drain_selector;
-    std::string without_nodes;
     std::string fit;
     int64_t most = 0;
     std::string need;
     std::vector<std::string> shape, shape_labels;
-    bool shares = false;
-    ShareFlags share;
 };
-
-Result<base::Time> time_of(const Flags& flags) {
-    if (flags.now.empty()) return base::system_clock().wall();
-    auto time = model::parse_time(flags.now);
-    if (!time) return base::bad_request(fmt::format("--now: {}", time.error().message));
-    return time;
-}
 
 // Which flags go together; empty: they do.
 std::string misuse(const Flags& flags) {
@@ -129,7 +113,7 @@ Result<WhatifReport> answer_need(const Flags& flags, Question question) {
 }
 
 Result<WhatifReport> answer(const Flags& flags, Question question) {
-    for (const auto& file : flags.files) TRY(question.read(file));
+    TRY(gather(flags.question, flags.files, question));
     if (!flags.need.empty()) return answer_need(flags, std::move(question));
     const Loaded loaded = TRY(load(question));
     run::World& world = *loaded.world;
@@ -154,24 +138,18 @@ void declare(CommandLine& line, Flags& flags) {
                 "YAML or JSON files with nodes, pods, reservations...; - is standard input")
         .required();
     output_option(line, flags.output, {Output::Table, Output::Wide, Output::Json, Output::Yaml, Output::Name});
-    line.option("--now", flags.now, "the time to decide at, RFC 3339; default: now");
-    line.option("--config", flags.config, "a KubeSchedulerConfiguration, in place of the default profile");
     line.flag("--scores", flags.scores, "also print the score of every feasible node");
-    line.flag("--no-preemption", flags.no_preemption, "evict nobody for a pod of higher priority");
     line.flag("--exit-code", flags.exit_code, "end with 3 when something does not fit");
     line.option("--drain", flags.drain, "nodes to drain: where their pods go, and what stands in the way")
         .may_be_empty();
     line.option("-l,--selector", flags.drain_selector, "the nodes to drain by their labels");
-    line.option("--without-nodes", flags.without_nodes, "take the nodes away that have these labels");
     line.option("--fit", flags.fit, "a file with a pod or a workload: how many more of its pods fit");
     line.option("--max", flags.most, "look for so many with --fit").within(1, 1'000'000);
     line.option("--need", flags.need, "a file with pods or workloads: how many nodes of --shape they need");
     line.option("--shape", flags.shape, "what a node has that --need would add, e.g. cpu=8,memory=32Gi")
         .separated_by(',');
     line.option("--shape-labels", flags.shape_labels, "labels of such a node, e.g. zone=a").separated_by(',');
-    line.flag("--shares", flags.shares,
-              "pods start only where their namespace deserves it (Consumer); the flags below say how");
-    add_share_flags(line, flags.share);
+    add_question_flags(line, flags.question);
     line.example("kubectl get nodes,pods,reservations -A -o yaml | berth whatif -f -",
                  "where what is pending would go");
     line.example("berth whatif -f dump.yaml --drain node-3", "what `kubectl drain node-3` would do");
@@ -188,31 +166,16 @@ int whatif(std::vector<std::string> words) {
                      "berth whatif");
     declare(line, flags);
     if (const auto code = line.parse(std::move(words))) return *code;
-    const auto now = time_of(flags);
-    if (!now) {
-        fail(now.error());
+    auto question = question_of(flags.question);
+    if (!question) {
+        fail(question.error());
         return kWrongUsage;
     }
     if (const std::string wrong = misuse(flags); !wrong.empty()) {
         fail(base::bad_request(wrong));
         return kWrongUsage;
     }
-    auto settings = read_share_flags(flags.share);
-    if (!settings) {
-        fail(settings.error());
-        return kWrongUsage;
-    }
-    Question question;
-    question.now = *now;
-    if (flags.shares) question.options.shares = std::move(*settings);
-    question.without_nodes = flags.without_nodes;
-    question.options.preempts = !flags.no_preemption;
-    if (!flags.config.empty()) {
-        auto config = read_configuration_file(flags.config);
-        if (!config) return fail(config.error());
-        question.options.profiles = std::move(config->profiles);
-    }
-    const auto report = answer(flags, std::move(question));
+    const auto report = answer(flags, std::move(*question));
     if (!report) return fail(report.error());
     if (is_document(flags.output)) {
         print_document(whatif_document(*report), flags.output);

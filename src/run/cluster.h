@@ -89,6 +89,8 @@ public:
 
     const sched::Scheduler& scheduler() const { return scheduler_; }
     bool shares() const { return options_.shares.has_value(); }
+    // By what it is placed.
+    const sched::Profile& profile_for(const model::PodSpec& spec) const;
     const ledger::View& ledger() const { return scheduler_.ledger(); }
     base::Time wall() const { return wall_; }
     // As they are stored now; nullptr: there is none.
@@ -141,7 +143,6 @@ private:
     void erase_reservation(const std::string& name);
     void feed_fresh();
     bool find_class(StoredReservation& stored);
-    const sched::Profile& profile_for(const model::PodSpec& spec) const;
     bool serves(const model::Pod& pod) const { return options_.profiles.contains(pod.spec->scheduler_name); }
 
     void rest();

@@ -129,6 +129,11 @@ void World::displace(const model::Pod& pod) {
     cluster_->displace(pod.meta.ns, pod.meta.name);
 }
 
+void World::bring_back(const model::Pod& pod) {
+    left_[pod.meta.full_name()] = pod.node;
+    cluster_->put(made_again(pod));
+}
+
 std::vector<Placement> World::settle() {
     std::vector<Placement> answers;
     for (auto& broken : broken_) {

@@ -32,6 +32,8 @@ public:
     void remove(std::string_view kind, std::string_view ns, std::string_view name);
     // The pod loses its node and comes again; what comes of it says where it was.
     void displace(const model::Pod& pod);
+    // The same of one that was removed.
+    void bring_back(const model::Pod& pod);
 
     // Those that cannot be read, once, then what came of the others.
     std::vector<Placement> settle();

@@ -18,7 +18,7 @@ status: {allocatable: {cpu: "2", memory: 8Gi, pods: "10"}, capacity: {cpu: "2", 
 ---
 apiVersion: v1
 kind: Node
-metadata: {name: n2}
+metadata: {name: n2, labels: {zone: a}}
 status: {allocatable: {cpu: "4", memory: 8Gi, pods: "10"}, capacity: {cpu: "4", memory: 8Gi, pods: "10"}}
 ---
 apiVersion: v1
@@ -91,15 +91,38 @@ def asked(berth, *words, env=None):
     return done.stdout
 
 
-def explain_says_what_whatif_says(berth, dump):
-    """Of two that are pending only the first fits; whoever is asked about the second alone says so, too."""
-    whatif = {row["name"]: row for row in json.loads(asked(berth, "whatif", "-f", dump, "-o", "json"))["results"]}
-    expect("places", {name: row["node"] for name, row in whatif.items()}, {"first": "n2", "second": None})
-    for name, row in whatif.items():
-        said = json.loads(asked(berth, "explain", "pod", name, "-n", "team", "-f", dump, "-o", "json"))
-        expect(f"the node of {name}", said["node"], row["node"])
-        expect(f"the nodes that would do for {name}", [n for n, v in sorted(said["nodes"].items()) if v["feasible"]], row["feasible"])
-    expect_in("the second", said["summary"], "0/2 nodes are available")
+CONFIG = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: default-scheduler
+  plugins: {multiPoint: {disabled: [{name: TaintToleration}]}}
+"""
+
+
+def explain_says_what_whatif_says(berth, place, dump):
+    """Of two that are pending only the first fits; whoever is asked about the second alone says so, too. So it is with
+    every way to put the question."""
+    config = os.path.join(place, "config.yaml")
+    with open(config, "w") as file:
+        file.write(CONFIG)
+    for flags, places in (([], {"first": "n2", "second": None}), (["--no-preemption"], {"first": "n2", "second": None}),
+                          (["--config", config], {"first": "n2", "second": "n1"}),
+                          (["--without-nodes", "zone=a"], {"there": None, "first": None, "second": None}),
+                          (["--now", "2020-06-01T00:00:00Z"], {"first": "n2", "second": None})):
+        whatif = {row["name"]: row for row in json.loads(asked(berth, "whatif", "-f", dump, "-o", "json", *flags))["results"]}
+        expect(f"places with {flags}", {name: row["node"] for name, row in whatif.items()}, places)
+        for name, row in whatif.items():
+            said = json.loads(asked(berth, "explain", "pod", name, "-n", "team", "-f", dump, "-o", "json", *flags))
+            expect(f"the node of {name}", said["node"], row["node"])
+            expect(f"the nodes that would do for {name} with {flags}", [n for n, v in sorted(said["nodes"].items()) if v["feasible"]],
+                   row["feasible"])
+            if row["node"] is None:
+                expect_in(name, said["summary"], row["message"])
+    for words in (["pod", "first", "--no-preemption"], ["consumer", "team", "-f", dump, "--config", config],
+                  ["node", "n1", "-f", dump, "--no-preemption"]):
+        done = subprocess.run([berth, "explain", *words], capture_output=True, text=True, timeout=60)
+        expect(" ".join(words) + done.stderr, (done.returncode, done.stderr.startswith("berth explain: --")), (2, True))
 
 
 def a_bound_pod_says_why_it_is_there(berth, build, dump):
@@ -120,7 +143,7 @@ def test(berth, build):
                        + POD % ("first", ", creationTimestamp: '2020-01-01T00:00:00Z'", "", "1")
                        + POD % ("second", ", creationTimestamp: '2021-01-01T00:00:00Z'", "", "1"))
         what_nobody_acts_on_is_told_once(berth, place, dump)
-        explain_says_what_whatif_says(berth, dump)
+        explain_says_what_whatif_says(berth, place, dump)
         a_bound_pod_says_why_it_is_there(berth, build, dump)
 
 

@@ -47,6 +47,49 @@ def places(pods):
                                     if "deletionTimestamp" not in item["metadata"]))
 
 
+DAEMONS_AND_A_RESERVATION = """---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: agent}
+spec:
+  selector: {matchLabels: {app: agent}}
+  template:
+    metadata: {labels: {app: agent}}
+    spec: {containers: [{name: main, image: app, resources: {requests: {cpu: 10m}}}]}
+---
+apiVersion: scheduling.koordinator.sh/v1alpha1
+kind: Reservation
+metadata: {name: kept}
+spec:
+  ttl: "0"
+  owners: [{labelSelector: {matchLabels: {app: none}}}]
+  template: {spec: {nodeName: %s, containers: [{name: main, image: app, resources: {requests: {cpu: 100m}}}]}}
+"""
+
+
+def who_stays_and_what_is_lost():
+    """Of a node that the database is not on: a daemon stays on it, and a reservation ends with it."""
+    cluster.run("scale", "deployment", "more", "--replicas=0")
+    cluster.run("wait", "pods", "-l", "app=more", "--for=delete", "--timeout=60s")
+    home = cluster.get("pods", "-l", "app=db")["items"][0]["spec"]["nodeName"]
+    node = next(name for name in cluster.names("nodes") if name != home)
+    cluster.apply(DAEMONS_AND_A_RESERVATION % node)
+    cluster.run("rollout", "status", "daemonset/agent", "--timeout=60s")
+    cluster.wait("reservation/kept", "jsonpath={.status.phase}=Available")
+    dump = cluster.get(KINDS, "-A")
+    said, _ = whatif(dump, "--drain", node)
+    expect("what would be lost", said["drain"]["reservations"], ["kept"])
+    cluster.run("drain", node, "--ignore-daemonsets", "--force", "--timeout=60s")
+    for name in ("web", "db", "cache"):
+        cluster.run("rollout", "status", "deployment/" + name, "--timeout=60s")
+    there = cluster.get("pods")["items"]
+    expect("who stays", [f"default/{item['metadata']['name']}" for item in there if item["spec"].get("nodeName") == node],
+           said["drain"]["staying"])
+    expect("after this drain", places(there), foretold(dump, said))
+    cluster.run("delete", "node", node)
+    cluster.wait("reservation/kept", "jsonpath={.status.phase}=Failed")
+
+
 def whatif(dump, *flags):
     path = os.path.join(folder, "dump.json")
     with open(path, "w", encoding="utf-8") as file:
@@ -124,4 +167,5 @@ with tempfile.TemporaryDirectory() as folder, \
     expect("the homeless", sorted(result["name"] for result in said["results"] if result["from"] == home), lost)
     if f"nodes that are not there ({home})" not in warned:
         raise SystemExit(f"whatif does not name the node: {warned}")
+    who_stays_and_what_is_lost()
 print("ok")

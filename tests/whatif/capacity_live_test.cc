@@ -139,7 +139,7 @@ TEST(Capacity, FitSaysHowManyAreThenPlaced) {
 
 TEST(Capacity, NeedSaysHowManyNodesAreThenEnough) {
     Live live;
-    each_seed(100, [&](uint64_t seed) { check_need(live, seed); });
+    each_seed(200, [&](uint64_t seed) { check_need(live, seed); });
 }
 
 }  // namespace

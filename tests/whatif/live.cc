@@ -259,6 +259,9 @@ std::string Live::why() const {
 
 // Those who would make others again go first.
 void Live::clear() {
+    for (const auto& record : server_->store().list({.kind = "apps/daemonsets"})->records) {
+        remove(kDaemonSets, record->key.name);
+    }
     for (const auto& document : dump()) {
         if (base::find_string(document, {"kind"}) == "ReplicaSet") {
             remove(kReplicaSets, text_at(document, {"metadata", "name"}));

@@ -19,6 +19,7 @@ namespace berth::whatif {
 inline constexpr const char* kPods = "/api/v1/namespaces/default/pods";
 inline constexpr const char* kReservations = "/apis/scheduling.koordinator.sh/v1alpha1/reservations";
 inline constexpr const char* kReplicaSets = "/apis/apps/v1/namespaces/default/replicasets";
+inline constexpr const char* kDaemonSets = "/apis/apps/v1/namespaces/default/daemonsets";
 inline constexpr const char* kBudgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
 inline constexpr const char* kNodes = "/api/v1/nodes";
 
