@@ -92,6 +92,7 @@ void add_flags(cli::CommandLine& line, AgentFlags& flags) {
     line.flag("--restore", flags.restore, "give back on the way out what was taken: all CPUs, no quotas");
     add_attached_flags(line, flags.attached);
     line.example("berth agent --node n1 --kubeconfig F --restore", "on the machine n1");
+    line.command_aside("plan", "computes the same from files, and touches nothing");
     line.example("berth agent plan --topology live -f node.yaml", "what it would do, without touching anything");
 }
 
@@ -126,8 +127,10 @@ Result<std::unique_ptr<node::Tree>> open_split_tree(AgentFlags& flags, KubeletFi
 }  // namespace
 
 int agent(std::vector<std::string> words) {
-    if (!words.empty() && words.front() == "plan") {
-        words.erase(words.begin());
+    // Behind the word with which shells ask what may follow, too; what is still being typed is no command yet.
+    const size_t first = !words.empty() && words.front() == cli::kComplete ? 1 : 0;
+    if (words.size() > 2 * first && words[first] == "plan") {
+        words.erase(words.begin() + static_cast<std::ptrdiff_t>(first));
         return cli::agent_plan(std::move(words));
     }
     cli::CommandLine line(

@@ -1,6 +1,7 @@
 #include "cli/fleet.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "app/commands.h"
 #include "app/driver_thread.h"
 #include "app/fleet_capacity.h"
+#include "app/footprint.h"
 #include "app/health.h"
 #include "app/server.h"
 #include "base/log.h"
@@ -18,6 +20,7 @@
 #include "cli/command_line.h"
 #include "cli/dump.h"
 #include "cli/live.h"
+#include "cli/output.h"
 #include "link/connect.h"
 #include "link/iri_grpc.h"
 #include "run/fleet_broker.h"
@@ -30,11 +33,12 @@ namespace berth::app {
 namespace {
 
 struct FleetFlags {
-    std::string listen, name = "provider", data_dir = "./berth-provider", classes, exec_hook, pool, runtime, output;
+    std::string listen, name = "provider", data_dir = "./berth-provider", classes, exec_hook, pool, runtime;
     std::vector<std::string> capacity, overcommit, labels, selector;
     link::IriTls tls;
     AttachedOptions attached;
     cli::ServerFlags server;
+    cli::Output output = cli::Output::Table;
     std::string ns = "default";
     std::string metrics_address = "0";
     int wave = 3;
@@ -101,6 +105,7 @@ private:
 // --- provider
 
 Status run_provider(const FleetFlags& flags) {
+    Footprint footprint(flags.data_dir);
     CapacityFile file(flags.data_dir, TRY(read_capacity(flags.capacity, "--capacity")),
                       TRY(read_capacity(flags.overcommit, "--overcommit")));
     run::ProviderOptions options;
@@ -129,6 +134,7 @@ Status run_provider(const FleetFlags& flags) {
         });
         if (trouble) return *trouble;
         const auto server = TRY(link::IriServer::start(flags.listen, flags.tls, *provider));
+        footprint.keep();
         say_ready(shown_address(flags.listen, server->port()), fmt::format("provider={}", flags.name));
         const auto chores = [&] {
             if (auto changed = file.changed()) provider->resize(std::move(*changed));
@@ -203,10 +209,18 @@ int run_scheduler(const FleetFlags& flags) {
         });
 }
 
+Status resize(const FleetFlags& flags) {
+    TRY(ask_for_capacity(flags.data_dir, flags.capacity));
+    fmt::print("the provider of {} has {}: one that runs takes it at once, others when they start\n", flags.data_dir,
+               fmt::join(flags.capacity, ","));
+    return {};
+}
+
 Status print_tree(const FleetFlags& flags) {
     const auto connection = TRY(cli::open_connection(flags.server));
     const Json tree = TRY(cli::fleet_tree(*connection.server, "root", flags.server.ns));
-    fmt::print("{}", flags.output == "json" ? base::to_text(tree) + "\n" : cli::fleet_tree_text(tree));
+    const bool document = cli::is_document(flags.output);
+    fmt::print("{}", document ? cli::document_text(tree, flags.output) : cli::fleet_tree_text(tree));
     return {};
 }
 
@@ -222,7 +236,7 @@ struct FleetLines {
 
 void add_provider_flags(FleetLines& lines, FleetFlags& flags) {
     auto& provider = lines.provider;
-    provider.option("--listen", flags.listen, "unix:///PATH or HOST:PORT");
+    provider.option("--listen", flags.listen, "unix:///PATH or HOST:PORT").required();
     provider.option("--name", flags.name, "whose hardware it is").show_default();
     provider.option("--classes", flags.classes,
                     "MachineClass objects (YAML or JSON), for callers that send no resources");
@@ -237,7 +251,8 @@ void add_provider_flags(FleetLines& lines, FleetFlags& flags) {
     for (auto* each : {&provider, &lines.resize}) {
         each->option("--data-dir", flags.data_dir, "where the ledger of holds and machines lives").show_default();
         each->option("--capacity", flags.capacity, "such as cpu=4,memory=16Gi,nics=8,localStorage=100Gi")
-            .separated_by(',');
+            .separated_by(',')
+            .required();
     }
     provider.example("berth fleet provider --listen unix:///run/a.sock --capacity cpu=4,memory=16Gi",
                      "simulated machines");
@@ -275,7 +290,7 @@ void add_layer_flags(FleetLines& lines, FleetFlags& flags) {
     add_attached_flags(scheduler, flags.attached);
     scheduler.example("berth fleet scheduler --kubeconfig F", "one for each layer");
     cli::add_server_flags(lines.tree, flags.server);
-    lines.tree.option("-o,--output", flags.output, "text or json").one_of({"text", "json"});
+    cli::output_option(lines.tree, flags.output, {cli::Output::Table, cli::Output::Json, cli::Output::Yaml});
     lines.tree.example("berth fleet tree --kubeconfig berth-data/kubeconfig", "layers, pools, and what is under way");
 }
 
@@ -306,7 +321,7 @@ int fleet(std::vector<std::string> words) {
     if (lines.poollet.given()) return run_poollet(flags);
     if (lines.scheduler.given()) return run_scheduler(flags);
     if (lines.tree.given()) return finish("tree", print_tree(flags));
-    if (lines.resize.given()) return finish("resize", ask_for_capacity(flags.data_dir, flags.capacity));
+    if (lines.resize.given()) return finish("resize", resize(flags));
     raise_file_limit();
     block_stop_signals();
     return lines.broker.given() ? finish("broker", run_broker(flags)) : finish("provider", run_provider(flags));

@@ -21,6 +21,7 @@ namespace berth::app {
 namespace {
 
 constexpr const char* kIdentity = "fleet";
+constexpr const char* kRootIsALayer = "--fleet: the root is a layer: name a pool, such as 'a: {cpu: 4}'";
 
 Result<model::Amounts> read_capacity(const std::string& name, const JsonObject& amounts) {
     model::Amounts out;
@@ -39,10 +40,12 @@ Result<model::Amounts> read_capacity(const std::string& name, const JsonObject& 
 Result<FleetSpec> read_spec(const std::string& name, const Json& value, int depth) {
     FleetSpec out;
     out.name = name;
+    if (depth == 0 && (!value.is_object() || value.get_object().empty())) return base::bad_request(kRootIsALayer);
     if (!value.is_object() || value.get_object().empty())
         return base::bad_request(fmt::format("--fleet: {} is neither amounts nor pools", name));
     size_t mappings = 0;
     for (const auto& entry : value.get_object()) mappings += entry.value().is_object() ? 1 : 0;
+    if (mappings == 0 && depth == 0) return base::bad_request(kRootIsALayer);
     if (mappings == 0) {
         out.capacity = TRY(read_capacity(name, value.get_object()));
         return out;
@@ -99,12 +102,11 @@ DriverThread::Make lend(std::shared_ptr<T> driver, std::shared_ptr<LateWake> wak
 
 Result<std::optional<FleetSpec>> read_fleet(const std::string& text) {
     if (text.empty()) return std::optional<FleetSpec>();
-    const auto documents = base::parse_yaml("{" + text + "}");
+    const bool in_braces = text.front() == '{';
+    const auto documents = base::parse_yaml(in_braces ? text : "{" + text + "}");
     if (!documents) return base::bad_request(fmt::format("--fleet: {}", documents.error().message));
     if (documents->size() != 1) return base::bad_request("--fleet: it must be one mapping");
-    FleetSpec spec = TRY(read_spec("root", documents->front(), 0));
-    if (spec.provider()) return base::bad_request("--fleet: the root is a layer; name a pool, such as 'a: {cpu: 4}'");
-    return std::optional<FleetSpec>(std::move(spec));
+    return std::optional<FleetSpec>(TRY(read_spec("root", documents->front(), 0)));
 }
 
 Result<std::unique_ptr<Fleet>> Fleet::start(Server& root, const FleetSpec& spec, const ServerOptions& options) {

@@ -12,7 +12,8 @@ namespace fs = std::filesystem;
 
 // Names of what a server makes begin so.
 bool is_ours(const std::string& name) {
-    constexpr std::array kOurs{"store.", "pki", "kubeconfig", "scheduler.kubeconfig", "audit.log"};
+    constexpr std::array kOurs{"store.",    "pki",    "kubeconfig", "scheduler.kubeconfig",
+                               "audit.log", "layers", "ledger.",    "capacity.json"};
     return std::any_of(kOurs.begin(), kOurs.end(), [&](const char* begin) { return name.starts_with(begin); });
 }
 
@@ -38,7 +39,7 @@ Footprint::Footprint(const std::string& data_dir) {
 
 Footprint::~Footprint() {
     std::error_code error;
-    if (kept_ || before_.contains("store.db")) return;
+    if (kept_ || before_.contains("store.db") || before_.contains("ledger.db")) return;
     if (fs::is_directory(dir_, error)) take_back();
     if (highest_.empty()) return;
     // Those that are empty again; another's file keeps its directory.

@@ -1,7 +1,11 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <string_view>
 
@@ -95,6 +99,31 @@ int complete(Words words) {
     return berth::cli::kDone;
 }
 
+std::string_view given;  // the command, for what is said of it when all else has failed
+
+void say_trouble(std::string_view what) {
+    fmt::print(stderr, "berth{}{}: {}\n", given.empty() ? "" : " ", given, what);
+}
+
+[[noreturn]] void end_in_words() {
+    try {
+        if (const auto trouble = std::current_exception()) std::rethrow_exception(trouble);
+        say_trouble("it ended where it should not");
+    } catch (const std::exception& error) {
+        say_trouble(error.what());
+    } catch (...) {
+        say_trouble("an exception without a word");
+    }
+    std::_Exit(berth::cli::kFailed);
+}
+
+// Who reads our output has it, or the exit code says that it has not come.
+int delivered(int code) {
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+    say_trouble(fmt::format("standard output: {}", std::strerror(errno)));
+    return code == berth::cli::kDone ? berth::cli::kFailed : code;
+}
+
 int dispatch(Words words) {
     if (words.empty()) {
         print_help(stderr);
@@ -111,15 +140,18 @@ int dispatch(Words words) {
 
 }  // namespace
 
-// What nobody expected (no memory, a directory that cannot be read) is a sentence and an exit code, never a signal.
+// What nobody expected (no memory, a directory that cannot be read) is a sentence and an exit code, never a signal,
+// also on a thread of ours. A limit of the size of files is an error like that of a full disk.
 int main(int argc, char** argv) {
-    const char* command = argc > 1 ? argv[1] : "";
+    if (argc > 1) given = argv[1];
+    std::set_terminate(end_in_words);
+    std::signal(SIGXFSZ, SIG_IGN);
     try {
-        return dispatch(Words(argv + 1, argv + argc));
+        return delivered(dispatch(Words(argv + 1, argv + argc)));
     } catch (const std::exception& error) {
-        fmt::print(stderr, "berth {}: {}\n", command, error.what());
+        say_trouble(error.what());
     } catch (...) {
-        fmt::print(stderr, "berth {}: an exception without a word\n", command);
+        say_trouble("an exception without a word");
     }
     return berth::cli::kFailed;
 }

@@ -94,7 +94,10 @@ int up(std::vector<std::string> words) {
     options.server.here.shares = options.shares;
     options.server.here.absent = left_out(options);
     const auto fleet = read_fleet(options.fleet);
-    if (!fleet) return line.fail(fleet.error());
+    if (!fleet) {
+        line.fail(fleet.error());
+        return cli::kWrongUsage;
+    }
     options.server.fleet = fleet->has_value();
     raise_file_limit();
     block_stop_signals();

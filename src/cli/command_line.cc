@@ -110,6 +110,10 @@ CommandLine& CommandLine::command(const std::string& name, const std::string& ab
     return *commands_.back();
 }
 
+void CommandLine::command_aside(const std::string& name, const std::string& about) {
+    app_->add_subcommand(name, about);
+}
+
 bool CommandLine::given() const {
     return app_->parsed();
 }

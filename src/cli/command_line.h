@@ -64,6 +64,8 @@ public:
     CommandLine& example(const std::string& typed, const std::string& what);
     // One of several commands behind this one; one of them must be given.
     CommandLine& command(const std::string& name, const std::string& about);
+    // A command behind this one that reads its own words; this one does something without it, too.
+    void command_aside(const std::string& name, const std::string& about);
     bool given() const;
 
     // An exit code when there is nothing more to do: help was printed, or what is wrong.

@@ -182,6 +182,10 @@ Result<Json> machine_explanation(link::ApiClient& server, const std::string& ns,
             if (!known) asked.push_back(JsonObject{{"pool", pool}, {"state", "Pending"}, {"reason", ""}, {"score", 0}});
         }
     }
+    const auto needed =
+        ask_object(server, {"GET", fmt::format("{}/machineclasses/{}", kCompute, machine.machine_class)});
+    const bool classless = !needed && needed.error().reason == Reason::NotFound;
+    if (classless) reason = fmt::format("there is no MachineClass \"{}\"", machine.machine_class);
     JsonArray apart;
     for (const auto& pool : layer.pools) {
         const auto read = *fleet::read_pool(pool);
@@ -213,8 +217,9 @@ std::string machine_text(const Json& explanation) {
     const auto pool = find_string(explanation, {"pool"});
     std::string out = fmt::format("Machine {} {}", find_string(explanation, {"machine"}),
                                   pool.empty() ? "has no pool yet." : fmt::format("goes to pool {}.", pool));
-    out +=
-        fmt::format(" State {}, attempt {}.\n", find_string(explanation, {"state"}), object.at("attempt").get_int64());
+    const auto state = find_string(explanation, {"state"});
+    out += fmt::format(" State {}, attempt {}.\n", state.empty() ? "-" : state, object.at("attempt").get_int64());
+    if (const auto why = find_string(explanation, {"reason"}); !why.empty()) out += fmt::format("  {}\n", why);
     for (const auto& each : object.at("asked").get_array()) {
         const auto reason = find_string(each, {"reason"});
         out += fmt::format("  {}: {}{}\n", find_string(each, {"pool"}), find_string(each, {"state"}),

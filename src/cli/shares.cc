@@ -33,7 +33,8 @@ Result<share::Settings> settings_of(const Flags& flags) {
 
 }  // namespace
 
-Status load_shares(const std::vector<std::string>& files, const ServerFlags& server, run::SharesScene& scene) {
+Status load_shares(const char* command, const std::vector<std::string>& files, const ServerFlags& server,
+                   run::SharesScene& scene) {
     if (files.empty()) {
         const auto connection = TRY(open_connection(server));
         const auto put = [&](const Json& object) -> Status {
@@ -44,7 +45,7 @@ Status load_shares(const std::vector<std::string>& files, const ServerFlags& ser
             TRY(list_all(*connection.server, fmt::format("{}/{}", kind.path(), kind.plural), kind.kind, put));
     }
     TRY(load_files(files, [&](const Json& object) { return scene.put(object); }));
-    for (const auto& warning : scene.warnings()) fmt::print(stderr, "berth: warning: {}\n", warning);
+    for (const auto& warning : scene.warnings()) fmt::print(stderr, "{}: warning: {}\n", command, warning);
     return {};
 }
 
@@ -69,7 +70,8 @@ int shares(std::vector<std::string> words) {
         return kWrongUsage;
     }
     run::SharesScene gathered(settings->now);
-    if (const auto loaded = load_shares(flags.files, flags.server, gathered); !loaded) return line.fail(loaded.error());
+    const auto loaded = load_shares("berth shares", flags.files, flags.server, gathered);
+    if (!loaded) return line.fail(loaded.error());
     const share::Scene scene = gathered.take(settings->limits_factor.has_value());
     const share::Answer answer = share::answer(scene, *settings);
     if (is_document(flags.output)) {

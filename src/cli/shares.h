@@ -14,8 +14,9 @@ namespace berth::cli {
 int shares(std::vector<std::string> words);
 
 // Fills the scene from files, or without them from a live server, and warns of
-// what is not taken as it is written.
-Status load_shares(const std::vector<std::string>& files, const ServerFlags& server, run::SharesScene& scene);
+// what is not taken as it is written, in the name of the command.
+Status load_shares(const char* command, const std::vector<std::string>& files, const ServerFlags& server,
+                   run::SharesScene& scene);
 
 // What bounds one consumer, what it borrows and lends, and who of it would go
 // next.

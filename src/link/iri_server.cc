@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <grpc/support/log.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/server_posix.h>
@@ -6,6 +7,7 @@
 #include <deque>
 #include <mutex>
 
+#include "base/log.h"
 #include "link/iri_convert.h"
 #include "link/iri_gate.h"
 #include "link/iri_tls.h"
@@ -282,6 +284,11 @@ private:
     std::atomic<size_t> watchers_ = 0;
 };
 
+// What the library has to say goes into our log; what matters of it is told as an Error.
+void log_for_grpc(gpr_log_func_args* said) {
+    base::log_debug("gRPC", {{"message", std::string(said->message)}});
+}
+
 class Serving final : public IriServer {
 public:
     explicit Serving(MachineRuntime& runtime) : service_(runtime) {}
@@ -293,6 +300,7 @@ public:
     int port() const override { return gate_->port(); }
 
     Status start(const std::string& address, const IriTls& tls) {
+        gpr_set_log_function(log_for_grpc);
         const auto where = TRY(read_iri_address(address));
         const auto keys = TRY(read_iri_keys(address, where, tls));
         grpc::ServerBuilder builder;

@@ -55,9 +55,11 @@ private:
 
 }  // namespace
 
-Result<OpenedJournal> open_fleet_journal(const std::string& dir, const std::string& fresh_epoch) {
-    auto lock = TRY(store::DirLock::take({dir}));
-    auto database = TRY(store::Database::open(dir + "/ledger.db", store::Database::Mode::Create));
+namespace {
+
+Result<OpenedJournal> open_ledger(std::unique_ptr<store::DirLock> lock, const std::string& file,
+                                  const std::string& fresh_epoch) {
+    auto database = TRY(store::Database::open(file, store::Database::Mode::Create));
     TRY(database.execute("PRAGMA journal_mode = WAL"));
     TRY(database.execute("PRAGMA synchronous = FULL"));
     TRY(
@@ -73,6 +75,18 @@ Result<OpenedJournal> open_fleet_journal(const std::string& dir, const std::stri
     out.epoch = epoch;
     out.journal = std::make_unique<SqliteJournal>(std::move(lock), std::move(database));
     return out;
+}
+
+}  // namespace
+
+Result<OpenedJournal> open_fleet_journal(const std::string& dir, const std::string& fresh_epoch) {
+    auto lock = TRY(store::DirLock::take({dir}));
+    const std::string file = dir + "/ledger.db";
+    auto opened = open_ledger(std::move(lock), file, fresh_epoch);
+    if (opened) return opened;
+    Error trouble = opened.error();
+    trouble.message = fmt::format("{}: {}", file, trouble.message);
+    return trouble;
 }
 
 }  // namespace berth::run

@@ -72,6 +72,12 @@ def mistakes_are_answered_kindly(berth):
             (["store", "chek"], 'berth store: unknown command "chek"; did you mean check? '),
             (["store", "check", "--data-dri", "x"], 'berth store check: unknown flag "--data-dri"; did you mean --data-dir? '),
             (["store"], "berth store: "),
+            (["agent", "paln"], 'berth agent: unknown command "paln"; did you mean plan? '),
+            (["agent", "plan", "--topolgy", "live"], 'berth agent plan: unknown flag "--topolgy"; did you mean --topology? '),
+            (["fleet", "provder"], 'berth fleet: unknown command "provder"; did you mean provider? '),
+            (["fleet", "tree", "-o", "text"], "berth fleet tree: "),
+            (["arbitrator", "--polcy", "floor"], 'berth arbitrator: unknown flag "--polcy"; did you mean --policy? '),
+            (["arbitrator", "--mode", "gate"], "berth arbitrator: "),
             (["completion", "csh"], "berth completion: "),
             (["bench", "SchedulingBasci"], 'berth bench: unknown workload "SchedulingBasci"; did you mean SchedulingBasic? '),
             (["version", "-o", "xml"], "berth version: ")):
@@ -156,6 +162,14 @@ def completes_on_a_terminal(words, load, berth):
             shell.until("repair ")
             shell.type("--acc\t")
             shell.until("--accept-loss ")
+            shell.type("\x15berth agent pl\t")
+            shell.until("plan ")
+            shell.type("--cgroup v\t\t")
+            shell.until("v[12]")
+            shell.type("\x15berth fleet pool\t")
+            shell.until("poollet ")
+            shell.type("\x15berth arbitrator --mode ga\t")
+            shell.until("gates ")
             shell.type("\x15berth whatif -f cluster-d\t")
             shell.until("cluster-dump.yaml")
             if words[0] != "fish":  # it puts the first of several into the line

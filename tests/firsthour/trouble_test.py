@@ -2,6 +2,7 @@
 """Files and directories that cannot be read, are something else, or are damaged: one sentence that names them, exit code 1,
 and never a signal. Where the test runs as root the commands run as nobody, who may be kept out."""
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,12 @@ import tempfile
 from person import expect, expect_in
 
 NOBODY = 65534
+NODE = """
+apiVersion: v1
+kind: Node
+metadata: {name: n1}
+status: {allocatable: {cpu: "2", memory: 8Gi, pods: "10"}}
+"""
 
 
 def as_somebody_else():
@@ -30,11 +37,13 @@ class Place:
         os.chmod(self.berth, 0o755)
         for name in ("locked", "store-in-locked", "dir-as-store", "pipe-as-store", "free"):
             os.mkdir(self.at(name), 0o755)
-        os.mkdir(self.at("dir-as-store/store.db"), 0o755)
+        for name in ("store.db", "ledger.db"):
+            os.mkdir(self.at("dir-as-store/" + name), 0o755)
         os.mkfifo(self.at("pipe-as-store/store.db"), 0o644)
         os.mkfifo(self.at("pipe"), 0o644)
         self.write("junk", "no store and no kubeconfig\n")
         self.write("empty", "")
+        self.write("node.yaml", NODE)
         self.write("locked/inside", "x")
         if os.getuid() == 0:
             for name in ("dir-as-store", "pipe-as-store", "free"):
@@ -55,18 +64,26 @@ class Place:
         with open(self.at(name), "w") as file:
             file.write(text)
 
-    def run(self, words, **environment):
+    def run(self, words, stdout=subprocess.PIPE, **environment):
         """KUBECONFIG and HOME lead nowhere unless the test says where."""
+        started = self.start(words, (), stdout, **environment)
+        said, trouble = started.communicate(timeout=60)
+        return started.returncode, said, trouble
+
+    def start(self, words, limits, stdout=subprocess.PIPE, **environment):
+        def begin():
+            as_somebody_else()
+            for which, value in limits:
+                resource.setrlimit(which, (value, value))
         env = {"PATH": os.environ["PATH"], "HOME": self.at("free"), **environment}
-        done = subprocess.run([self.berth, *words], capture_output=True, text=True, timeout=60, env=env, cwd=self.at("free"),
-                              stdin=subprocess.DEVNULL, preexec_fn=as_somebody_else)
-        return done.returncode, done.stdout, done.stderr
+        return subprocess.Popen([self.berth, *words], stdout=stdout, stderr=subprocess.PIPE, text=True, env=env,
+                                cwd=self.at("free"), stdin=subprocess.DEVNULL, preexec_fn=begin)
 
 
-def fails(place, words, named, **environment):
+def fails(place, words, named, **more):
     """Exit code 1, and one sentence behind the command that names what is in the way."""
     what = "berth " + " ".join(words)
-    code, said, trouble = place.run(words, **environment)
+    code, said, trouble = place.run(words, **more)
     expect(f"{what}: {trouble}", code, 1)
     lines = [line for line in trouble.splitlines() if line.startswith("berth ")]
     expect(f"{what}: sentences in {trouble!r}", len(lines), 1)
@@ -108,7 +125,10 @@ def people(place):
     for name in ("locked", "locked/inside", "nowhere", "empty"):
         for command in (["whatif"], ["explain", "pod", "p"], ["shares"]):
             fails(place, [*command, "-f", place.at(name)], place.at(name))
-    asks = (["explain", "pod", "p"], ["reserve", "list"], ["migrate", "pod", "p"], ["shares"], ["scheduler"], ["controllers"])
+    asks = (["explain", "pod", "p"], ["reserve", "list"], ["migrate", "pod", "p"], ["shares"], ["scheduler"], ["controllers"],
+            ["arbitrator"], ["explain", "consumer", "c"], ["explain", "machine", "m"], ["fleet", "tree"], ["fleet", "scheduler"],
+            ["fleet", "poollet", "--pool", "a", "--runtime", "unix:///nowhere"],
+            ["fleet", "broker", "--listen", "unix://" + place.at("free/b.sock")])
     for words in asks:
         for name in ("locked/inside", "nowhere", "junk"):
             fails(place, [*words, "--kubeconfig", place.at(name)], place.at(name))
@@ -116,6 +136,54 @@ def people(place):
         fails(place, words, place.at("locked"), HOME=place.at("locked"))
     for words in (["token", "list"], ["certificate", "list"]):
         fails(place, [*words, "--data-dir", place.at("locked")], place.at("locked"))
+
+
+def providers(place):
+    listen = ["--listen", "unix://" + place.at("free/p.sock"), "--capacity", "cpu=4"]
+    for name in ("locked", "locked/new", "junk", "dir-as-store"):
+        fails(place, ["fleet", "provider", *listen, "--data-dir", place.at(name)], place.at(name))
+        fails(place, ["fleet", "resize", "--capacity", "cpu=4", "--data-dir", place.at(name)], place.at(name))
+    free = ["--data-dir", place.at("free/provider")]
+    for name in ("locked/inside", "nowhere", "locked"):
+        fails(place, ["fleet", "provider", *listen, *free, "--classes", place.at(name)], place.at(name))
+    fails(place, ["fleet", "provider", "--capacity", "cpu=4", "--listen", "unix://" + place.at("locked/p.sock"), *free],
+          place.at("locked/p.sock"))
+    expect("nothing was made", os.listdir(place.at("free")), [])
+
+
+def plans(place):
+    plan = ["agent", "plan", "--topology", "synthetic:pu:2", "-f"]
+    for name in ("locked", "locked/inside", "nowhere", "empty", "junk"):
+        fails(place, [*plan, place.at(name)], "")
+        fails(place, ["agent", "plan", "-f", place.at("node.yaml"), "--topology", place.at(name) + ".json"], place.at(name))
+        for flag in ("--usage", "--slo", "--kubelet-config", "--cpu-manager-state"):
+            fails(place, [*plan, place.at("node.yaml"), flag, place.at(name)], place.at(name))
+
+
+def starts_or_says_why_not(place, words, limit):
+    started = place.start(words, [limit])
+    said = started.stdout.readline()
+    if said.startswith("berth: ready"):
+        started.terminate()
+    trouble = started.communicate(timeout=60)[1]
+    what = f"berth {' '.join(words)} within {limit}: {trouble}"
+    expect(what, started.returncode, 0 if said else 1)
+    if not said:
+        expect(what, trouble.splitlines()[-1].startswith("berth " + words[0]), True)
+
+
+def limits(place):
+    """Of memory, of the size of files, of threads: trouble like any other."""
+    free = ["--listen", "127.0.0.1:0", "--data-dir", place.at("free/data")]
+    provider = ["fleet", "provider", "--listen", "unix://" + place.at("free/p.sock"), "--capacity", "cpu=4", "--data-dir",
+                place.at("free/provider")]
+    of_all = ((resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_NOFILE, 12), (resource.RLIMIT_NPROC, 3))
+    for words in (["up", *free], ["serve", *free], provider):
+        for limit in of_all if words is provider else (*of_all, (resource.RLIMIT_AS, 60 << 20)):
+            starts_or_says_why_not(place, words, limit)
+    with open("/dev/full", "w") as full:
+        for words in (["version"], ["help"], ["whatif", "-f", place.at("node.yaml")], ["completion", "bash"]):
+            fails(place, words, "", stdout=full)
 
 
 def completion_is_silent(place):
@@ -129,6 +197,9 @@ def test(berth):
         stores(place)
         servers(place)
         people(place)
+        providers(place)
+        plans(place)
+        limits(place)
         completion_is_silent(place)
 
 
