@@ -8,7 +8,7 @@ namespace {
 const std::string kPods = "/api/v1/namespaces/default/pods";
 const std::string kNodes = "/api/v1/nodes";
 const std::string kTopologies = "/apis/topology.node.k8s.io/v1alpha1/noderesourcetopologies";
-const std::string kCores = "scheduling.koordinator.sh/resource-status";
+const std::string kCoresKept = "scheduling.koordinator.sh/resource-status";
 const std::string kReservations = "/apis/scheduling.koordinator.sh/v1alpha1/reservations";
 
 api::PeerCertificate identity(const std::string& who) {
@@ -94,7 +94,8 @@ void Attacker::add_beside(JsonObject& spec) {
 }
 
 void Attacker::add_cores(JsonObject& notes) {
-    notes[kCores] = base::to_text(JsonObject{{"cpuset", any({"0", "1", "2", "0-1", "1-2", "2-3", "0-3", "3-4", "x"})}});
+    notes[kCoresKept] =
+        base::to_text(JsonObject{{"cpuset", any({"0", "1", "2", "0-1", "1-2", "2-3", "0-3", "3-4", "x"})}});
 }
 
 Json Attacker::link_annotations() {
@@ -214,7 +215,7 @@ std::optional<Move> Attacker::bind_owner() {
             const std::string link = base::to_text(JsonObject{{"name", held->key.name}, {"uid", held->uid}});
             JsonObject notes{{"scheduling.koordinator.sh/reservation-allocated", link}};
             const auto cores = base::find_string(reservation, {"status", "resourceStatus", "cpuset"});
-            if (!cores.empty()) notes[kCores] = base::to_text(JsonObject{{"cpuset", cores}});
+            if (!cores.empty()) notes[kCoresKept] = base::to_text(JsonObject{{"cpuset", cores}});
             return write("scheduler", "POST", kPods + "/" + record->key.name + "/binding",
                          JsonObject{{"metadata", JsonObject{{"name", record->key.name}, {"annotations", notes}}},
                                     {"target", JsonObject{{"kind", "Node"}, {"name", node_name}}}});

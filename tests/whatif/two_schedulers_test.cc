@@ -11,7 +11,7 @@
 namespace berth::whatif {
 namespace {
 
-constexpr int kDeeds = 20;
+constexpr int kDeedsOfTwo = 20;
 
 class Pair {
 public:
@@ -19,7 +19,7 @@ public:
 
     void run() {
         live_.add_scheduler();
-        for (int i = 0; i < kDeeds && !testing::Test::HasFailure(); ++i) {
+        for (int i = 0; i < kDeedsOfTwo && !testing::Test::HasFailure(); ++i) {
             const Deed deed = i < 2 ? History::make_node(fmt::format("n-{}", i), 8) : history_.next(live_.dump());
             story_ += "\n" + deed.what;
             live_.try_to(deed.request);
