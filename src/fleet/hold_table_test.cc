@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "fleet/best_effort.h"
 
 namespace berth::fleet {
 namespace {
@@ -150,6 +151,37 @@ TEST_F(HoldTableTest, AHoldWithoutAMachineLastsForItsDuration) {
 }
 
 // Any order of calls, repeated or late: never more than there is, counted anew from the rows.
+TEST_F(HoldTableTest, AMachineGrowsOnlyWhereThereIsRoom) {
+    ASSERT_TRUE(table.place({"m", 1, {{"cpu", Quantity::from_value(1)}}}, at(0)));
+    const auto all = table.capacity().at("cpu").value();
+    EXPECT_TRUE(table.change("m", cpu(all), at(1)));
+    EXPECT_FALSE(table.change("m", cpu(all + 1), at(2)));
+    EXPECT_EQ(table.used(), cpu(all));
+    EXPECT_TRUE(table.change("m", cpu(1), at(3)));
+    EXPECT_EQ(table.used(), cpu(1));
+    EXPECT_FALSE(table.change("nobody", cpu(1), at(4)));
+}
+
+TEST(BestEffort, CountsMachinesOfAClassAndSaysWhatItIs) {
+    const base::Instant now{};
+    model::IriClassStatus small{"small", {}, 2};
+    BestEffort ledger({small, {"uncounted", {}, 0}}, now);
+    const auto of_class = [](const std::string& lineage, const std::string& name) {
+        HoldAsk out;
+        out.lineage = lineage;
+        out.machine_class = name;
+        return out;
+    };
+    EXPECT_EQ(ledger.hold(of_class("a", "small"), false, now).reason, HoldReason::BestEffort);
+    EXPECT_EQ(ledger.hold(of_class("a", "small"), true, now).committed, true);
+    ledger.place("b", 1, "small", now);
+    EXPECT_EQ(ledger.hold(of_class("c", "small"), false, now).state, HoldState::Rejected);
+    ledger.remove("b", now);
+    EXPECT_EQ(ledger.hold(of_class("d", "small"), false, now).state, HoldState::Accepted);
+    for (const char* lineage : {"e", "f", "g"})
+        EXPECT_EQ(ledger.hold(of_class(lineage, "uncounted"), false, now).state, HoldState::Accepted);
+}
+
 TEST(HoldTableProperty, NeverMoreThanThereIs) {
     const uint64_t seed = base::seed_from_system();
     SCOPED_TRACE(testing::Message() << "seed " << seed);

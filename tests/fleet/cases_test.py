@@ -13,7 +13,7 @@ import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 
-from processes import COMPUTE, CORE, Tree, expect, until
+from pools import COMPUTE, CORE, Tree, expect, until
 
 ROOM = {"memory": "64Gi"}
 

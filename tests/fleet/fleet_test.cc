@@ -438,6 +438,21 @@ TEST(FleetCases, Case19FewCreatesForEachMachine) {
     EXPECT_LE(Wire::creates - before, 400u);
 }
 
+TEST(FleetCases, ARuntimeWithoutReservationsIsTriedAndToldSo) {
+    Tree tree({"root", 0, {leaf("a", 2)}}, 21);
+    const Judge judge(tree);
+    tree.leaves[0]->far.no_reservations = true;
+    tree.machine("m", 2);
+    bool told = false;
+    ASSERT_TRUE(until(tree, minutes(1), [&] {
+        for (const auto& record : tree.server(0).list("core.ironcore.dev/reservations"))
+            told = told || record->bytes->find("BestEffort") != std::string::npos;
+        return running(tree) == 1;
+    }));
+    EXPECT_TRUE(told);
+    ASSERT_TRUE(until(tree, minutes(1), [&] { return tree.reservations() == 0; }));
+}
+
 Spec random_tree(base::Random& random, int depth, const std::string& name) {
     Spec out{name, random.between(0, 4), {}};
     const auto below = depth == 0 ? random.between(1, 3) : depth < 2 ? random.between(0, 2) : 0;

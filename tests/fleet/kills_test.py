@@ -7,7 +7,7 @@ import random
 import sys
 import time
 
-from processes import Tree, expect, until
+from pools import Tree, expect, until
 
 ROOM = {"memory": "64Gi"}
 

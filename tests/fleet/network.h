@@ -90,8 +90,9 @@ struct Far {
     std::shared_ptr<link::MachineRuntime> runtime;
     std::vector<std::function<void(Error)>> watchers;
     bool cut = false;
-    int swallow = 0;            // answers to requests to reserve that will be lost
-    base::Duration stall = {};  // how much longer every message takes to it
+    bool no_reservations = false;  // it is a release of IronCore's
+    int swallow = 0;               // answers to requests to reserve that will be lost
+    base::Duration stall = {};     // how much longer every message takes to it
 
     void kill() {
         runtime.reset();
@@ -131,10 +132,12 @@ public:
         a(std::vector<model::IriEvent>());
     }
     void list_reservations(model::IriFilter f, link::Answered<std::vector<model::IriReservation>> a) override {
+        if (far_.no_reservations) return unknown(std::move(a));
         relay<std::vector<model::IriReservation>>(std::move(a),
                                                   [f](auto& far, auto back) { far.list_reservations(f, back); });
     }
     void create_reservation(model::IriReservation r, link::Answered<model::IriReservation> a) override {
+        if (far_.no_reservations) return unknown(std::move(a));
         ++creates;
         auto* far = &far_;
         relay<model::IriReservation>(std::move(a), [r, far](auto& runtime, auto back) {
@@ -163,6 +166,10 @@ public:
             network_.send([ended] { ended({Reason::ServiceUnavailable, "nobody there"}); });
             return nullptr;
         }
+        if (far_.no_reservations) {
+            network_.send([ended] { ended({base::Reason::MethodNotAllowed, "no such call"}); });
+            return std::make_unique<Watch>();
+        }
         far_.watchers.push_back(ended);
         auto* far = &far_;
         auto* network = &network_;
@@ -178,6 +185,10 @@ public:
     static inline size_t creates = 0;
 
 private:
+    template <class T>
+    void unknown(link::Answered<T> answer) {
+        network_.send([answer = std::move(answer)] { answer(Error{base::Reason::MethodNotAllowed, "no such call"}); });
+    }
     template <class T, class Call>
     void relay(link::Answered<T> answer, Call call) {
         auto once = std::make_shared<link::Answered<T>>(std::move(answer));

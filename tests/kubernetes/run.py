@@ -15,6 +15,7 @@ import credential_tests
 import deploy_tests
 import draw_tests
 import election_tests
+import fleet_tests
 import node_tests
 import promise_tests
 import reservation_tests
@@ -26,7 +27,8 @@ from cluster import Cluster
 
 TESTS = [*deploy_tests.TESTS, *comparison_tests.TESTS, *reservation_tests.TESTS, *draw_tests.TESTS, *promise_tests.TESTS,
          *scheduler_tests.TESTS, *together_tests.TESTS, *election_tests.TESTS, *beside_tests.TESTS,
-         *webhook_tests.TESTS, *share_tests.TESTS, *credential_tests.TESTS, *node_tests.TESTS]
+         *webhook_tests.TESTS, *share_tests.TESTS, *credential_tests.TESTS, *node_tests.TESTS,
+         *fleet_tests.TESTS]
 
 
 class Stage:

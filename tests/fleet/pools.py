@@ -70,9 +70,9 @@ class Part:
 
 
 class Layer:
-    def __init__(self, tree, name, above):
-        self.name = name
-        self.server = Server(tree.berth, "--in-memory", "--fleet")
+    def __init__(self, tree, name, above, server=None):
+        self.name, self.ours = name, server is None
+        self.server = server or Server(tree.berth, "--in-memory", "--fleet")
         self.kubeconfig = self.server.kubeconfig
         self.above = above
 
@@ -104,9 +104,10 @@ class Layer:
 
 
 class Tree:
-    """`spec`: a mapping of names; a mapping of amounts is a provider, any other a layer below."""
+    """`spec`: a mapping of names; a mapping of amounts is a provider, any other a layer below. `root`: the server of the top layer,
+    where it is not to be one of ours: ask(), merge() and a kubeconfig."""
 
-    def __init__(self, berth, spec, scheduler=(), broker=(), provider=(), poollet=(), schedulers=1, start=True):
+    def __init__(self, berth, spec, scheduler=(), broker=(), provider=(), poollet=(), schedulers=1, start=True, root=None):
         self.berth = berth
         self.dir = tempfile.mkdtemp(prefix="berth-fleet-")
         self.flags = {"scheduler": scheduler, "broker": broker, "provider": provider, "poollet": poollet}
@@ -115,7 +116,7 @@ class Tree:
         self.layers = {}
         self.leaves = {}  # capacity, by name
         self.classes = set()
-        self.add_layer("root", spec, None)
+        self.add_layer("root", spec, None, root)
         if start:
             for part in self.parts.values():
                 part.ready()
@@ -132,13 +133,15 @@ class Tree:
                 part.go_on()
                 part.kill()
         for layer in self.layers.values():
+            if not layer.ours:
+                continue
             layer.server.process.kill()
             layer.server.process.wait()
             shutil.rmtree(layer.server.dir, ignore_errors=True)
         shutil.rmtree(self.dir, ignore_errors=True)
 
-    def add_layer(self, name, spec, above):
-        layer = self.layers[name] = Layer(self, name, above)
+    def add_layer(self, name, spec, above, server=None):
+        layer = self.layers[name] = Layer(self, name, above, server)
         for i in range(self.count):
             self.add("scheduler", name if i == 0 else f"{name} {i + 1}", "--kubeconfig", layer.kubeconfig)
         for pool, below in spec.items():

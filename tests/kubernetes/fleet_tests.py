@@ -1,0 +1,215 @@
+"""Machines through layers of pools, beside Kubernetes' and IronCore's own programs."""
+import json
+import os
+import subprocess
+import sys
+
+from cluster import ROOT, Cluster
+from processes import free_port, wait_for
+
+sys.path.insert(0, str(ROOT / "tests/fleet"))
+from pools import COMPUTE, CORE, Tree, expect, until  # noqa: E402
+
+IRONCORE = ROOT / "tests/kubernetes/ironcore"
+ROOM = {"memory": "64Gi"}
+
+
+class Root:
+    """A stock kube-apiserver as the top layer."""
+
+    def __init__(self, cluster):
+        self.cluster, self.kubeconfig = cluster, str(cluster.admin)
+
+    def ask(self, *words):
+        return self.cluster.ask(*words)
+
+    def merge(self, path, body):
+        return self.cluster.ask("PATCH", path, body, "application/merge-patch+json")
+
+
+def fleet_below_kubernetes(stage):
+    """a stock kube-apiserver with deploy/fleet is the root; a layer of ours and a provider are its pools"""
+    with stage.cluster(controllers=False) as cluster:
+        cluster.kubectl("apply", "--server-side", "-k", ROOT / "deploy/fleet")
+        for group, plural in ((COMPUTE, "machines"), (COMPUTE, "machinepools"), (COMPUTE, "reservations"), (CORE, "reservations")):
+            wait_for(f"{plural} are served", lambda path=f"{group}/{plural}": cluster.ask("GET", path)[0] == 200)
+        spec = {"z": {"a": {"cpu": 2, **ROOM}, "b": {"cpu": 0}}, "d": {"cpu": 1, **ROOM}}
+        with Tree(str(stage.berth), spec, root=Root(cluster)) as tree:
+            tree.machine("m", 2)
+            expect("its pool", tree.lands("m"), "z")
+            tree.machine("n", 1)
+            expect("its pool", tree.lands("n"), "d")
+            tree.clean()
+            _refused(tree)
+            _answers_of_all(tree)
+            for name in ("m", "n"):
+                tree.delete(name)
+            until("both are gone", lambda: not tree.root.machines())
+            expect("what is left", tree.judge(), {})
+
+
+def _refused(tree):
+    """What the kinds do not allow."""
+    server = tree.root.server
+    code, told = server.merge(f"{COMPUTE}/namespaces/default/machines/m", {"spec": {"machinePoolRef": {"name": "d"}}})
+    assert code == 422 and "immutable" in told["message"], told
+    code, told = server.merge(f"{COMPUTE}/namespaces/default/machines/m", {"spec": {"machineClassRef": {"name": "other"}}})
+    assert code == 422 and "immutable" in told["message"], told
+    code, told = server.ask("GET", f"{COMPUTE}/machines?fieldSelector=spec.machinePoolRef.name=z")
+    expect("machines of z", [each["metadata"]["name"] for each in told["items"]], ["m"])
+    for amount in ("-1", "0", "many"):
+        code, told = server.ask("POST", f"{CORE}/namespaces/default/reservations", {
+            "apiVersion": "core.ironcore.dev/v1alpha1", "kind": "Reservation", "metadata": {"name": "bad"},
+            "spec": {"resources": {"cpu": amount}}})
+        assert code == 422, (amount, code, told)
+
+
+def _answers_of_all(tree):
+    """Both pools write into one list at once."""
+    for i in range(10):
+        tree.root.reserve(f"kept-{i}", {"tpu": "1"})
+
+        def answers(name=f"kept-{i}"):
+            for each in tree.root.reservations():
+                if each["metadata"]["name"] == name:
+                    return sorted(entry["name"] for entry in each.get("status", {}).get("pools", [])) == ["d", "z"]
+        until("both have answered", answers)
+        tree.root.delete(CORE, "reservations", f"kept-{i}")
+
+
+def ironcore_programs(stage):
+    """IronCore's own programs of the version in ironcore/go.mod; None where Go's module proxy has them not."""
+    folder = os.path.abspath(str(stage.programs))
+    done = subprocess.run(["go", "build", "-ldflags", "-s -w", "-o", folder + "/", "tool"], cwd=IRONCORE, capture_output=True,
+                          text=True)
+    if done.returncode != 0:
+        stage.say("skipped, IronCore's programs cannot be built: " + done.stderr.strip()[-300:])
+        return None
+    return folder
+
+
+def _irictl(folder, address, *words, stdin=None):
+    done = subprocess.run([folder + "/irictl-machine", "--address", address, *words], input=stdin, capture_output=True, text=True,
+                          timeout=60)
+    assert done.returncode == 0, f"irictl-machine {' '.join(words)}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def _by_hand(folder, address, name, pool=None):
+    """A machine through its whole life, by IronCore's command line."""
+    assert "berth" in _irictl(folder, address, "get", "version"), "no version"
+    _irictl(folder, address, "get", "status")
+    machine = {"metadata": {"labels": {"machinepoollet.ironcore.dev/machine-uid": name},
+                            "annotations": {"berth.dev/resources": json.dumps({"cpu": "1", "nics": "1"})}},
+               "spec": {"class": "small", "network_interfaces": [{"name": "n", "network_id": "x"}]}}
+    _irictl(folder, address, "create", "machine", "-f", "-", stdin=json.dumps(machine))
+    listed = json.loads(_irictl(folder, address, "get", "machine", "-o", "json"))
+    mine = [each for each in listed if each["metadata"]["labels"].get("machinepoollet.ironcore.dev/machine-uid") == name]
+    expect("how many there are", len(mine), 1)
+    _irictl(folder, address, "get", "event")
+    return mine[0]["metadata"]["id"]
+
+
+def fleet_ironcore_command_line(stage):
+    """IronCore's irictl-machine asks our provider, and a broker of ours, whose layer places the machine"""
+    folder = ironcore_programs(stage)
+    if folder is None:
+        return
+    with Tree(str(stage.berth), {"z": {"a": {"cpu": 4, "nics": 8, **ROOM}}}) as tree:
+        direct = _by_hand(folder, tree.socket("a"), "direct")
+        expect("where it is", set(tree.used("a")), {"direct"})
+        _irictl(folder, tree.socket("a"), "delete", "machine", direct)
+        expect("what is left", tree.used("a"), {})
+        brokered = _by_hand(folder, tree.socket("z"), "brokered")
+        until("it runs in the layer below", lambda: tree.running("z"))
+        expect("what is used", list(tree.used("a").values()), [1])
+        _irictl(folder, tree.socket("z"), "delete", "machine", brokered)
+        until("it is gone", lambda: not tree.layers["z"].machines() and not tree.used("a"))
+
+
+class BelowAggregation(Cluster):
+    """A kube-apiserver that others may stand behind."""
+
+    def start_server(self):
+        cert, key = self.authority.client("aggregator", "aggregator")
+        self.server_flags += ["--requestheader-client-ca-file", self.authority.cert, "--requestheader-allowed-names=aggregator",
+                              "--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
+                              "--requestheader-extra-headers-prefix=X-Remote-Extra-", "--proxy-client-cert-file", cert,
+                              "--proxy-client-key-file", key]
+        super().start_server()
+
+    def start_ironcore(self, folder):
+        """IronCore's API server, which serves its groups through ours."""
+        port = free_port()
+        self.make("/api/v1/namespaces/default/services", {
+            "apiVersion": "v1", "kind": "Service", "metadata": {"name": "ironcore"},
+            "spec": {"type": "ExternalName", "externalName": "localhost", "ports": [{"port": port}]}})
+        self.run("ironcore-apiserver", folder + "/ironcore-apiserver", "--etcd-servers", f"http://127.0.0.1:{self.etcd_port}",
+                 "--secure-port", port, "--bind-address=127.0.0.1", "--kubeconfig", self.admin, "--authentication-kubeconfig",
+                 self.admin, "--authorization-kubeconfig", self.admin, "--cert-dir", self.dir / "ironcore-pki",
+                 "--enable-priority-and-fairness=false")
+        for group in ("compute", "storage", "networking", "ipam", "core"):
+            self.make("/apis/apiregistration.k8s.io/v1/apiservices", {
+                "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+                "metadata": {"name": f"v1alpha1.{group}.ironcore.dev"},
+                "spec": {"group": f"{group}.ironcore.dev", "version": "v1alpha1", "groupPriorityMinimum": 2000,
+                         "versionPriority": 15, "insecureSkipTLSVerify": True,
+                         "service": {"namespace": "default", "name": "ironcore", "port": port}}})
+        wait_for("IronCore's machines are served", lambda: self.ask("GET", f"{COMPUTE}/machines")[0] == 200)
+
+
+def fleet_ironcore_poollet(stage):
+    """IronCore's poollet, below IronCore's API server, brings a machine to our provider and follows it"""
+    folder = ironcore_programs(stage)
+    if folder is None:
+        return
+    with BelowAggregation(stage.programs, stage.berth, controllers=False, keep=stage.arguments.keep) as cluster:
+        cluster.start_ironcore(folder)
+        small = {"cpu": "1", "memory": "1Gi"}
+        cluster.make(f"{COMPUTE}/machineclasses", {"apiVersion": "compute.ironcore.dev/v1alpha1", "kind": "MachineClass",
+                                                   "metadata": {"name": "small"}, "capabilities": small})
+        classes = cluster.dir / "classes.json"
+        classes.write_text(json.dumps({"apiVersion": "compute.ironcore.dev/v1alpha1", "kind": "MachineClass",
+                                       "metadata": {"name": "small"}, "capabilities": small}))
+        socket = f"unix://{cluster.dir}/a.sock"
+        provider = cluster.run("berth-provider", stage.berth, "fleet", "provider", "--listen", socket, "--data-dir",
+                               cluster.dir / "a", "--capacity", "cpu=1,memory=1Gi", "--classes", classes, "--publish-amounts")
+        wait_for("the provider is ready", lambda: provider.printed("^berth: ready"))
+        cluster.run("machinepoollet", folder + "/machinepoollet", "--kubeconfig", cluster.admin, "--machine-pool-name", "p",
+                    "--provider-id", "berth://a", "--machine-runtime-endpoint", socket, "--health-probe-bind-address", "0",
+                    "--metrics-bind-address", "0", "--address", f"127.0.0.1:{free_port()}", "--insecure-disable-auth",
+                    "--addresses-hostname-override", "localhost", "--cert-dir", cluster.dir / "poollet-pki", "--relist-period", "1s")
+
+        def pool():
+            code, document = cluster.ask("GET", f"{COMPUTE}/machinepools/p")
+            return document["status"] if code == 200 and document.get("status", {}).get("availableMachineClasses") else None
+        wait_for("the pool has the class", pool)
+        _lives(cluster, "m")
+
+
+def _lives(cluster, name):
+    """One machine: there, off, on, refused where there is no room, gone."""
+    machines = f"{COMPUTE}/namespaces/default/machines"
+
+    def make(machine):
+        cluster.make(machines, {"apiVersion": "compute.ironcore.dev/v1alpha1", "kind": "Machine", "metadata": {"name": machine},
+                                "spec": {"machineClassRef": {"name": "small"}, "machinePoolRef": {"name": "p"}, "power": "On"}})
+
+    def state(machine):
+        return cluster.get(f"{machines}/{machine}").get("status", {}).get("state")
+    make(name)
+    wait_for("it runs", lambda: state(name) == "Running")
+    found = cluster.get(f"{machines}/{name}")["status"]["machineID"]
+    assert found.startswith("berth://"), found
+    make("second")
+    events = "/apis/events.k8s.io/v1/events"
+    wait_for("there is no room for another", lambda: any(
+        "Insufficient room" in each.get("note", "") for each in cluster.items(events)) or state("second") != "Running")
+    cluster.ask("PATCH", f"{machines}/{name}", {"spec": {"power": "Off"}}, "application/merge-patch+json")
+    wait_for("it is off", lambda: state(name) == "Shutdown")
+    assert cluster.ask("DELETE", f"{machines}/{name}")[0] == 200
+    wait_for("it is gone", lambda: cluster.ask("GET", f"{machines}/{name}")[0] == 404)
+    wait_for("its room is another's", lambda: state("second") == "Running")
+
+
+TESTS = [fleet_below_kubernetes, fleet_ironcore_command_line, fleet_ironcore_poollet]
