@@ -219,8 +219,12 @@ Result<Device> read_device(JsonView object) {
     });
     drop_twins(out);
     read_partitions(out);
-    out.partitions_only = out.meta.labels.get(kGpuPartitionPolicy) == "Honor";
+    out.partitions_only = honors_partitions(out.meta.labels);
     return out;
+}
+
+bool honors_partitions(const Labels& labels) {
+    return labels.get(kGpuPartitionPolicy) == "Honor";
 }
 
 bool DeviceResources::is_gpu(ResourceId id) const {

@@ -93,6 +93,9 @@ struct Device {
 inline constexpr std::string_view kGpuPartitions = "scheduling.koordinator.sh/gpu-partitions";
 inline constexpr std::string_view kGpuPartitionPolicy = "node.koordinator.sh/gpu-partition-policy";
 
+// The label of a Node, or of its Device.
+bool honors_partitions(const Labels& labels);
+
 // One that is broken in part is read with faults; only what is no Device at all is an Error.
 Result<Device> read_device(JsonView object);
 

@@ -76,23 +76,27 @@ JsonObject share_document(const DeviceShare& share) {
 
 }  // namespace
 
-Result<DeviceRecord> read_device_record(const Labels& annotations) {
+DeviceRecord read_device_record(const Reader& from) {
     DeviceRecord record;
-    const std::string* text = annotations.empty() ? nullptr : annotations.find(kDeviceAllocated);
-    if (!text || text->empty()) return record;
-    TRY(read_annotation(kDeviceAllocated, *text, [&](const Reader& root) {
-        root.entries([&](std::string_view key, const Reader& list) {
-            const auto type = device_type_named(key);
-            if (!type) return list.wrong("is no type of devices; there are gpu, rdma and fpga");
-            list.each([&](const Reader& item) { record.push_back(read_share(*type, item)); });
-        });
-    }));
+    from.entries([&](std::string_view key, const Reader& list) {
+        const auto type = device_type_named(key);
+        if (!type) return list.wrong("is no type of devices; there are gpu, rdma and fpga");
+        list.each([&](const Reader& item) { record.push_back(read_share(*type, item)); });
+    });
     const auto key = [](const DeviceShare& share) { return std::pair(share.type, share.minor); };
     std::sort(record.begin(), record.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
     const auto twice = std::adjacent_find(record.begin(), record.end(),
                                           [&](const auto& a, const auto& b) { return key(a) == key(b); });
-    if (twice == record.end()) return record;
-    return annotation_error(kDeviceAllocated, fmt::format("{} {} is named twice", name_of(twice->type), twice->minor));
+    if (twice != record.end()) from.wrong(fmt::format("{} {} is named twice", name_of(twice->type), twice->minor));
+    return record;
+}
+
+Result<DeviceRecord> read_device_record(const Labels& annotations) {
+    DeviceRecord record;
+    const std::string* text = annotations.empty() ? nullptr : annotations.find(kDeviceAllocated);
+    if (!text || text->empty()) return record;
+    TRY(read_annotation(kDeviceAllocated, *text, [&](const Reader& root) { record = read_device_record(root); }));
+    return record;
 }
 
 JsonObject device_record_document(const DeviceRecord& record) {
@@ -103,6 +107,16 @@ JsonObject device_record_document(const DeviceRecord& record) {
             if (share.type == type) list.push_back(share_document(share));
         }
         if (!list.empty()) out[name_of(type)] = std::move(list);
+    }
+    return out;
+}
+
+std::string device_record_summary(const DeviceRecord& record) {
+    std::string out;
+    for (const DeviceShare& share : record) {
+        const int64_t part = share.type == DeviceType::Gpu ? share.amounts.ratio : share.amounts.core;
+        out += fmt::format("{}{} {}", out.empty() ? "" : ", ", name_of(share.type), share.minor);
+        if (part < kWholeDevice) out += fmt::format(" ({} %)", part);
     }
     return out;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "model/annotation.h"
+#include "model/device_wish.h"
 #include "model/pod_resources.h"
 #include "model/read_selectors.h"
 
@@ -255,6 +256,18 @@ Result<DeviceDemand> read_device_demand(const Resources& requests, const Labels&
     TRY(read_joint(annotations, out));
     TRY(read_partition_spec(annotations, out));
     return out;
+}
+
+bool DeviceWish::operator==(const DeviceWish& other) const {
+    if (fault != other.fault || !demand != !other.demand) return false;
+    return demand == other.demand || *demand == *other.demand;
+}
+
+DeviceWish read_device_wish(const Resources& requests, const Labels& annotations) {
+    if (!asks_for_devices(requests)) return {};
+    auto read = read_device_demand(requests, annotations);
+    if (!read) return {nullptr, read.error().message};
+    return {std::make_shared<const DeviceDemand>(*std::move(read)), ""};
 }
 
 }  // namespace berth::model

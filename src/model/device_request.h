@@ -32,6 +32,7 @@ struct DevicesWanted {
     DeviceScope scope = DeviceScope::Node;  // all of them within one
     DeviceExclusive exclusive = DeviceExclusive::None;
 
+    bool operator==(const DevicesWanted&) const = default;
     // What that is of this device; nullopt: of this one it cannot be had.
     std::optional<DeviceAmounts> of(const DeviceUnit& unit) const;
     bool whole() const { return ratio >= kWholeDevice && core >= kWholeDevice; }
@@ -46,10 +47,12 @@ struct DeviceDemand {
     bool best_partition_only = false;
     int64_t partition_bandwidth = 0;
 
-    bool empty() const { return types.empty(); }
-    const DevicesWanted* find(DeviceType type) const;
     // Only vendors' names of whole GPUs, which a node without a Device may serve by itself.
     bool vendors_only = false;
+
+    bool operator==(const DeviceDemand&) const = default;
+    bool empty() const { return types.empty(); }
+    const DevicesWanted* find(DeviceType type) const;
 };
 
 // An Error says which of the requests do not go together, or which annotation cannot be understood. Annotations are not

@@ -279,6 +279,7 @@ Result<Pod> read_pod(JsonView object) {
     pod.node = spec["nodeName"].text();
     auto decoded = std::make_shared<PodSpec>(read_pod_spec(spec, status, pod.meta.name, pod.meta.ns, pod.meta.labels));
     decoded->cores = read_core_wish(pod.meta.labels, pod.meta.annotations);
+    decoded->devices = read_device_wish(decoded->requests, pod.meta.annotations);
     decoded->node_name.clear();  // where a pod is bound is not part of what it asks for
     pod.spec = std::move(decoded);
     pod.nominated_node = status["nominatedNodeName"].text();

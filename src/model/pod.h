@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "base/saturating.h"
 #include "model/core_wish.h"
+#include "model/device_wish.h"
 #include "model/labels.h"
 #include "model/meta.h"
 #include "model/node_selector.h"
@@ -103,6 +104,7 @@ struct PodSpec {
     int32_t priority = 0;
     bool never_preempts = false;
     CoreWish cores;
+    DeviceWish devices;
     // Whether it gets cores of its own: LSE or LSR, of the priorities of production.
     bool binds_cores() const { return cores.own_cores && requests.get(kCpu) > 0 && is_prod(); }
     bool is_prod() const {

@@ -196,6 +196,8 @@ std::shared_ptr<const PodSpec> read_template(const Reader& from, const Reader& o
     out.priority = static_cast<int32_t>(number);
     out.never_preempts = true;
     out.cores = std::move(cores);
+    out.devices = read_device_wish(out.requests, annotations);
+    if (!out.devices.fault.empty()) containers.wrong(out.devices.fault);
     return std::make_shared<PodSpec>(std::move(out));
 }
 

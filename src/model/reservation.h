@@ -18,7 +18,8 @@ namespace berth::model {
 inline constexpr std::string_view kReservationAllocated = "scheduling.koordinator.sh/reservation-allocated";
 inline constexpr std::string_view kReservationDraws = "berth.dev/reservation-draws";
 // What comes with a Binding, and means nothing before: the scheduler's to write.
-inline constexpr std::array kPlacementAnnotations{kReservationAllocated, kReservationDraws, kResourceStatus};
+inline constexpr std::array kPlacementAnnotations{kReservationAllocated, kReservationDraws, kResourceStatus,
+                                                  kDeviceAllocated};
 inline constexpr std::string_view kReservationAffinity = "scheduling.koordinator.sh/reservation-affinity";
 inline constexpr std::string_view kExactMatch = "scheduling.koordinator.sh/exact-match-reservation";
 inline constexpr std::string_view kReservationOrder = "scheduling.koordinator.sh/reservation-order";
