@@ -19,7 +19,7 @@ enum class Change : uint32_t {
     Volume = 1 << 9,       // PV, PVC, StorageClass, CSINode, CSI capacity, VolumeAttachment
     Namespace = 1 << 10,
     Share = 1 << 11,  // a namespace may have more; those who wait for that alone are told by name
-    Parts = 1 << 12,  // which cores a node has
+    Parts = 1 << 12,  // which cores and devices a node has
 };
 
 using ChangeSet = uint32_t;

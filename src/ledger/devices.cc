@@ -20,12 +20,12 @@ DeviceAmounts at_least_nothing(const DeviceAmounts& amounts) {
 
 DeviceDigest digest_of(const NodeDevices& node) {
     DeviceDigest out;
-    if (!node.object && node.members.empty()) return out;
+    if (!node.by_name) return out;
     using State = DeviceDigest::State;
     const bool closed = node.closed[index_of(DeviceType::Gpu)].fault != NodeDevices::Fault::None;
     out.state = closed ? State::Closed : State::Open;
     const auto reserves = [](const NodeDevices::Member& member) { return member.reservation; };
-    out.plain = node.object && node.object->partitions.empty() && !node.object->partitions_only &&
+    out.plain = node.object && node.object->partitions.empty() && !node.partitions_only() &&
                 std::none_of(node.members.begin(), node.members.end(), reserves);
     for (size_t place = 0; place < node.unit_count(); ++place) {
         const model::DeviceUnit& unit = node.unit(place);
@@ -100,6 +100,8 @@ void NodeDevices::count(uint32_t member) {
 }
 
 void NodeDevices::recompute() {
+    by_name =
+        object || std::any_of(members.begin(), members.end(), [](const Member& member) { return member.named(); });
     closed = {};
     held_.clear();
     used.assign(unit_count(), {});
@@ -193,10 +195,11 @@ const model::Device* Devices::known(std::string_view node) const {
     return found == known_.end() ? nullptr : found->second.get();
 }
 
-void Devices::see(Row row, std::string_view node) {
+void Devices::see(Row row, std::string_view node, bool honors_partitions) {
     const auto found = known_.find(node);
     if (found == known_.end() && !at(row)) return;
     made(row).object = found == known_.end() ? nullptr : found->second;
+    made(row).honors_partitions = honors_partitions;
     settle(row);
 }
 

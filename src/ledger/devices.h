@@ -28,6 +28,7 @@ struct NodeDevices {
         bool unreadable = false;                            // nobody knows what it has
         std::array<bool, model::kDeviceTypes> asks{};       // for devices of the type
         std::vector<ReservationIndex> from = {};            // that pay for it
+        bool named() const { return record || unreadable; }
     };
     enum class Fault : uint8_t {
         None,
@@ -44,13 +45,17 @@ struct NodeDevices {
     };
 
     std::shared_ptr<const model::Device> object;  // nullptr: not known
+    bool honors_partitions = false;               // the Node itself says so
     std::vector<Member> members;
 
+    bool by_name = false;  // there is a Device, or somebody has devices by their names
     std::array<Closed, model::kDeviceTypes> closed{};
     std::vector<DeviceAmounts> used;  // beside object->units
     std::vector<DeviceAmounts> free;  // of those that are not healthy nothing
 
     void recompute();
+    // Whole GPUs go by partitions, and not otherwise.
+    bool partitions_only() const { return honors_partitions || (object && object->partitions_only); }
     size_t unit_count() const { return object ? object->units.size() : 0; }
     const model::DeviceUnit& unit(size_t place) const { return object->units[place]; }
     // What of a reservation's part of a device its owners have not.
@@ -78,7 +83,7 @@ private:
 // What a filter reads of every row, side by side. Of gpus.
 struct DeviceDigest {
     enum class State : uint8_t { Nothing, Open, Closed };
-    State state = State::Nothing;  // of gpus; Nothing: no Device, and nobody has any
+    State state = State::Nothing;  // of gpus; Nothing: no Device, and nobody has any by name
     bool plain = false;            // no partitions, no reservation holds devices
     bool one_has_most = false;     // one of them has all of `most`
     int16_t whole = 0;             // that nobody has any part of
@@ -94,8 +99,8 @@ public:
     // By their nodes' names. Whoever changes one shows the node again. False: what is known is newer.
     bool put(std::shared_ptr<const model::Device> device);
     bool remove(std::string_view node, std::string_view uid);  // false: it is another one, or unknown
-    // The node is a row now.
-    void see(Row row, std::string_view node);
+    // The node is a row now, or has changed.
+    void see(Row row, std::string_view node, bool honors_partitions = false);
     void forget(Row row);
     void enter(Row row, NodeDevices::Member member);
     void leave(Row row, bool reservation, uint32_t index);

@@ -139,9 +139,10 @@ void Ledger::put(std::shared_ptr<const model::Node> node) {
         images_.add(*node);
         nodes_[row].node = std::move(node);
         by_name_.insert(row);
-        set_allocatable(row, model::view_of(*nodes_[row].node).allocatable);
+        set_allocatable(row, allocatable_of(row));
         terms_->enter(row, nodes_[row].node);
         cores_.see(row, *nodes_[row].node);
+        see_devices(row);
         changes_.touch_member(row);
         if (spaces_) spaces_->touch_nodes();
         return attach_orphans(nodes_[row].node->meta.name, row);
@@ -154,9 +155,10 @@ void Ledger::put(std::shared_ptr<const model::Node> node) {
         changes_.touch_static(row);
     }
     nodes_[row].node = std::move(node);
-    set_allocatable(row, model::view_of(*nodes_[row].node).allocatable);
+    set_allocatable(row, allocatable_of(row));
     set_near(row);
     cores_.see(row, *nodes_[row].node);
+    see_devices(row);
     changes_.touch(row);
 }
 
@@ -175,6 +177,7 @@ void Ledger::remove_node(std::string_view name) {
     images_.remove(*nodes_[row].node);
     terms_->leave(row);
     cores_.forget(row);
+    devices_.forget(row);
     set_allocatable(row, {});
     nodes_[row] = NodeEntry();
     free_rows_.push_back(row);
@@ -347,7 +350,7 @@ void Ledger::place(PodIndex index) {
     pod.each_charge([&](ReservationIndex to, const Resources& amount) { join(index, to, amount); });
     change_sums(pod, 1);
     settle_sums(pod.row);
-    if (pod.which) enter_parts(index);
+    enter_parts(index);
 }
 
 // The pod's row forgets it; the pod still knows its row.
@@ -363,7 +366,7 @@ void Ledger::leave_row(PodIndex index) {
         if (reserves_ports(pod.row)) recompute_ports(pod.row);
     }
     if (pod.linked && !pod.linked->fault.empty()) --entry.unreadable;
-    if (pod.which) leave_parts(index);
+    leave_parts(index);
     if (!pod.spec->volumes.empty()) volumes_.leave({false, index}, pod.row);
     priorities_.remove(pod.priority);
     changes_.touch(pod.row);

@@ -34,6 +34,8 @@ public:
     void put(model::Workload workload);
     void put(std::shared_ptr<const model::NodeTopology> topology);
     void remove_topology(std::string_view node, std::string_view uid);
+    void put(std::shared_ptr<const model::Device> devices);
+    void remove_devices(std::string_view node, std::string_view uid);
     void remove_workload(model::WorkloadKind kind, std::string_view ns, std::string_view name);
 
     // Time passes, by both clocks: the reservations that have ended since it was last told so (see ends.h). A ledger
@@ -77,6 +79,10 @@ private:
     void orphan(PodIndex index, std::string_view node_name);
     void attach_orphans(std::string_view node_name, Row row);
     void set_allocatable(Row row, const Resources& amounts);
+    // What the Node says, and of devices what its Device has, unless the Node says that, too.
+    Resources allocatable_of(Row row) const;
+    void show_devices(std::string_view node);
+    void see_devices(Row row);
     // What somebody adds to (1) or takes off (-1) the sums of a row; settle() ends the change.
     void change_sum(Row row, ResourceId id, int64_t by);
     void change_scoring(Row row, int64_t cpu, int64_t memory);

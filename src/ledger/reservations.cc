@@ -66,7 +66,7 @@ void Ledger::hold(ReservationIndex index) {
     settle_sums(entry.row);
     if (!entry.spec->ports.empty()) recompute_ports(entry.row);
     entry.which = entry.recorded;
-    if (entry.which) enter_parts_of(index);
+    enter_parts_of(index);
     touch_reservations(entry.row);
 }
 
@@ -74,7 +74,7 @@ void Ledger::hold(ReservationIndex index) {
 void Ledger::release(ReservationIndex index) {
     ReservationEntry& entry = reservations_[index];
     terms_->hide(index);
-    if (entry.which) leave_parts_of(index);
+    leave_parts_of(index);
     entry.which = nullptr;
     const bool ports = !entry.spec->ports.empty();
     std::erase(nodes_[entry.row].reservations, index);

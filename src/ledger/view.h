@@ -13,6 +13,7 @@
 #include "ledger/budgets.h"
 #include "ledger/changes.h"
 #include "ledger/cores.h"
+#include "ledger/devices.h"
 #include "ledger/ended_owners.h"
 #include "ledger/ends.h"
 #include "ledger/entries.h"
@@ -60,6 +61,7 @@ public:
     const Images& images() const { return images_; }
     const Volumes& volumes() const { return volumes_; }
     const Cores& cores() const { return cores_; }
+    const Devices& devices() const { return devices_; }
     const Budgets& budgets() const { return budgets_; }
     const PriorityClasses& priority_classes() const { return priority_classes_; }
     const Changes& changes() const { return changes_; }
@@ -109,6 +111,8 @@ public:
 
     // Why nobody is given cores on the row; empty: they are.
     std::string core_fault(Row row) const;
+    // Why nobody is given devices of the type there; empty: they are.
+    std::string device_fault(Row row, model::DeviceType type) const;
 
     // The same sums, from members alone; a test compares them with the columns after every step.
     Resources recomputed_use(Row row) const;
@@ -150,6 +154,7 @@ protected:
     Images images_;
     Volumes volumes_;
     Cores cores_;
+    Devices devices_;
     Budgets budgets_;
     Changes changes_;
     std::unique_ptr<Terms> terms_;
