@@ -71,6 +71,7 @@ struct Ask {
     std::string fault;               // not empty: why the pod goes nowhere, whatever the nodes are like
     Credits credits;                 // empty for almost every pod
     const Shares* shares = nullptr;  // by which its namespace may or may not have more; nullptr: nobody asks for shares
+    bool packs = false;              // of a node's devices it gets the fullest that will do, as its profile says
     // Where what it costs is counted: looks at one term on one row, the same on every machine. nullptr: nowhere.
     uint64_t* looks = nullptr;
 

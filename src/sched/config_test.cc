@@ -44,9 +44,10 @@ std::string scorers_of(const std::string& plugins) {
 // kube-scheduler's order and weights, with what reservations need around them.
 constexpr const char* kDefault =
     "Reservation NodeAffinity VolumeBinding ShareFit NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts "
-    "NodeResourcesFit NodeNUMAResource VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread "
+    "NodeResourcesFit NodeNUMAResource DeviceShare VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone "
+    "PodTopologySpread "
     "InterPodAffinity Reservation | TaintToleration=3 NodeAffinity=2 NodeResourcesFit=1 NodeNUMAResource=1 "
-    "PodTopologySpread=2 InterPodAffinity=2 "
+    "DeviceShare=1 PodTopologySpread=2 InterPodAffinity=2 "
     "NodeResourcesBalancedAllocation=1 ImageLocality=1";
 
 TEST(ConfigTest, WithoutProfilesItIsTheDefault) {
@@ -67,7 +68,8 @@ TEST(ConfigTest, PluginsAreTurnedOnAndOffAndWeighed) {
               " ImageLocality=5");
     EXPECT_EQ(scorers_of("{score: {disabled: [{name: TaintToleration}, {name: NodeAffinity}, {name: PodTopologySpread},"
                          " {name: InterPodAffinity}]}}"),
-              " NodeResourcesFit=1 NodeNUMAResource=1 NodeResourcesBalancedAllocation=1 ImageLocality=1");
+              " NodeResourcesFit=1 NodeNUMAResource=1 DeviceShare=1 NodeResourcesBalancedAllocation=1"
+              " ImageLocality=1");
     EXPECT_EQ(scorers_of("{multiPoint: {disabled: [{name: '*'}], enabled: [{name: TaintToleration, weight: 7},"
                          " {name: NodeResourcesFit}]}}"),
               " TaintToleration=7 NodeResourcesFit=1");
@@ -170,6 +172,11 @@ TEST(ConfigTest, MistakesAreNamedWithTheirPath) {
               at + "hardPodAffinityWeight: must be between 0 and 100, but is 101");
     EXPECT_EQ(args("DefaultPreemption", "{minCandidateNodesPercentage: 101}"),
               at + "minCandidateNodesPercentage: must be between 0 and 100, but is 101");
+    EXPECT_EQ(args("DeviceShare", "{scoringStrategy: {type: Most}}"),
+              at + "scoringStrategy.type: must be LeastAllocated, MostAllocated, BestFit, FGD or Stranding, but is "
+                   "\"Most\"");
+    EXPECT_EQ(args("DeviceShare", "{scoringStrategy: {type: FGD}}"),
+              at + "scoringStrategy.mix: is required: how many ask for what");
     EXPECT_EQ(args("NodePorts", "{a: 1}"), "profiles[0].pluginConfig[0].args: plugin \"NodePorts\" takes no arguments");
     EXPECT_EQ(read_configuration(*base::JsonParser().parse("{}")).error().message,
               "apiVersion: must be \"kubescheduler.config.k8s.io/v1\", but is \"\"");

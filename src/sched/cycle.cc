@@ -142,7 +142,8 @@ Decision decided(const Ask& ask, Ledger& ledger, const Nominated& nominated, Ver
 }
 
 Decision decide_pod(const model::Pod& pod, const View& ledger, const Profile& profile) {
-    const Ask ask = ask_for(pod, ledger);
+    Ask ask = ask_for(pod, ledger);
+    ask.packs = profile.packs_devices;
     return decided(ask, ledger, decide(ask, ledger, profile));
 }
 
@@ -159,13 +160,15 @@ Decision decide_pod(const Ask& ask, Ledger& ledger, const Profile& profile, cons
 }
 
 Decision decide_reservation(const model::Reservation& reservation, const View& ledger, const Profile& profile) {
-    const Ask ask = ask_for(reservation);
+    Ask ask = ask_for(reservation);
+    ask.packs = profile.packs_devices;
     return placed_or_waiting(ask, ledger, profile, {}, decide(ask, ledger, profile));
 }
 
 Decision decide_reservation(const model::Reservation& reservation, Ledger& ledger, const Profile& profile,
                             const Nominated& nominated, uint64_t* looks) {
-    const Ask ask = ask_for(reservation, looks);
+    Ask ask = ask_for(reservation, looks);
+    ask.packs = profile.packs_devices;
     return placed_or_waiting(ask, ledger, profile, nominated,
                              weigh(ask, ledger, profile, filter_all(ask, ledger, profile, nominated)));
 }

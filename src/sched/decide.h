@@ -38,7 +38,7 @@ uint64_t looks_expected(const model::PodSpec& spec, const View& ledger);
 inline constexpr PluginId kFit = PluginId::NodeResourcesFit;
 
 // Those that ask whether a node has enough, or the right ones, left.
-inline constexpr std::array kOfRoom{kFit, PluginId::NodeNUMAResource};
+inline constexpr std::array kOfRoom{kFit, PluginId::NodeNUMAResource, PluginId::DeviceShare};
 
 // Runs the filters alone over [begin, end); all but these.
 Strikes filter(const Ask& ask, const View& ledger, const Profile& profile, Row begin, Row end,

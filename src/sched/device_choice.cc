@@ -261,8 +261,7 @@ private:
     std::string by_partition(const DevicesWanted& wanted, const Candidates& all, Candidates& chosen,
                              bool& decided) const {
         const auto& table = node_.object->partitions;
-        const bool must =
-            node_.object->partitions_only || demand_.best_partition_only || demand_.partition_bandwidth > 0;
+        const bool must = node_.partitions_only() || demand_.best_partition_only || demand_.partition_bandwidth > 0;
         const auto of_size = table.find(static_cast<size_t>(wanted.count));
         decided = must;
         if (of_size == table.end()) return must ? std::string(kNoPartition) : "";
@@ -349,7 +348,7 @@ DeviceChoice choose_devices(const DeviceDemand& demand, const NodeDevices* node,
     if (demand.empty()) return {};
     if (node == nullptr || node->object == nullptr) {
         // Whoever manages such GPUs without naming them gives them himself, where nobody has any by name.
-        const bool by_others = node == nullptr && demand.vendors_only;
+        const bool by_others = (node == nullptr || !node->by_name) && demand.vendors_only;
         return {{}, by_others ? "" : std::string(kMissing)};
     }
     return Chooser(demand, *node, sources, order).choose();
@@ -397,7 +396,7 @@ std::string check_share(const DevicesWanted& wanted, const model::DeviceShare& s
 std::string check_devices(const DeviceDemand& demand, const model::DeviceRecord& record, const NodeDevices* node,
                           const DeviceSources& sources) {
     if (node == nullptr || node->object == nullptr) {
-        const bool by_others = node == nullptr && demand.vendors_only && record.empty();
+        const bool by_others = (node == nullptr || !node->by_name) && demand.vendors_only && record.empty();
         if (demand.empty() && record.empty()) return {};
         return by_others ? "" : "the node has no Device";
     }

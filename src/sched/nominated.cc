@@ -138,6 +138,7 @@ Ask Nominated::as_promised(const Ask& ask, const View& ledger, Row row) const {
     if (!promised(ask, ledger, row)) return ask;
     Ask bound = promised_on(*ask.pod, ledger, row, waits_.find(ask.pod->meta.uid)->second.promised);
     bound.looks = ask.looks;
+    bound.packs = ask.packs;
     return bound;
 }
 

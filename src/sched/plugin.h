@@ -17,7 +17,7 @@ namespace berth::sched {
 
 // The plugins whose answer for a row depends on that row's sums and reservations alone, and that sched/fast computes by
 // itself.
-enum class RowTerm : uint8_t { None, Fit, Ports, Credit, LeastAllocated, BalancedAllocation, Cores };
+enum class RowTerm : uint8_t { None, Fit, Ports, Credit, LeastAllocated, BalancedAllocation, Cores, Devices };
 
 // Domains of one label key that are closed to an ask.
 struct ClosedDomains {
@@ -90,6 +90,7 @@ struct Profile {
     std::vector<std::shared_ptr<const Filter>> filters;
     std::vector<Weighted> scorers;
     bool preempts = true;
+    bool packs_devices = false;                               // asks pack (Ask::packs)
     base::Duration bind_timeout = std::chrono::seconds(600);  // how long a pod waits for its volumes
 };
 

@@ -17,6 +17,7 @@ enum class PluginId : uint8_t {
     NodePorts,
     NodeResourcesFit,
     NodeNUMAResource,
+    DeviceShare,
     VolumeRestrictions,
     NodeVolumeLimits,
     VolumeBinding,

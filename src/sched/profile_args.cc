@@ -78,6 +78,21 @@ void read_strategy(const Reader& from, plugins::FitStrategy& out) {
     if (out.type == Type::RequestedToCapacityRatio) out.shape = read_shape(ratio["shape"]);
 }
 
+// {cpu: "8", gpus: 1, percent: 50, count: 30}: so many ask for so much.
+void add_demands(const Reader& item, std::vector<GpuDemand>& out) {
+    only_known(item, {"cpu", "gpus", "percent", "count"});
+    const Reader cpu = item["cpu"], gpus = item["gpus"], percent = item["percent"], count = item["count"];
+    GpuDemand demand;
+    if (cpu.present()) {
+        const auto read = model::Quantity::parse(cpu.text_or_number());
+        if (!read || read->is_negative()) return cpu.wrong("must be a quantity");
+        demand.cpu_milli = model::amount_of(model::kCpu, *read);
+    }
+    demand.count = static_cast<int32_t>(in_range(gpus, 1, 0, 64));
+    demand.milli = static_cast<int32_t>(in_range(percent, 100, 1, 100) * kWholeGpu / 100);
+    out.insert(out.end(), static_cast<size_t>(in_range(count, 1, 1, 1000)), demand);
+}
+
 }  // namespace
 
 void only_known(const Reader& object, std::initializer_list<std::string_view> names) {
@@ -173,6 +188,28 @@ void read_volume_binding(const Reader& args, PluginArgs& out) {
 }
 
 // Checked, and without effect: every node is looked at.
+void read_devices(const Reader& args, PluginArgs& out) {
+    only_known(args, {"apiVersion", "kind", "allocator", "scoringStrategy"});
+    const Reader strategy = args["scoringStrategy"];
+    if (!strategy.present()) return;
+    only_known(strategy, {"type", "resources", "mix"});
+    const Reader type = strategy["type"];
+    using Type = plugins::DeviceStrategy::Type;
+    if (type.text() == "MostAllocated") {
+        out.devices.type = Type::MostAllocated;
+    } else if (const auto packing = packing_named(type.text())) {
+        out.devices.type = Type::Packed;
+        out.devices.packing = *packing;
+    } else if (type.present() && type.text() != "LeastAllocated") {
+        type.wrong(fmt::format("must be LeastAllocated, MostAllocated, BestFit, FGD or Stranding, but is \"{}\"",
+                               type.text()));
+    }
+    const Reader mix = strategy["mix"];
+    mix.each([&](const Reader& item) { add_demands(item, out.devices.mix); });
+    const bool needs = out.devices.type == Type::Packed && out.devices.packing != Packing::BestFit;
+    if (needs && out.devices.mix.empty()) mix.wrong("is required: how many ask for what");
+}
+
 void read_preemption(const Reader& args, PluginArgs&) {
     only_known(args, {"apiVersion", "kind", "minCandidateNodesPercentage", "minCandidateNodesAbsolute"});
     const Reader percentage = args["minCandidateNodesPercentage"];

@@ -21,6 +21,7 @@ struct PluginArgs {
     plugins::SpreadDefaults spread = plugins::system_spread_defaults();
     plugins::AffinityWeights affinity;
     plugins::AddedAffinity added;
+    plugins::DeviceStrategy devices;
     base::Duration bind_timeout = std::chrono::seconds(600);
 };
 
@@ -30,6 +31,7 @@ void read_fit(const model::Reader& args, PluginArgs& out);
 void read_volume_binding(const model::Reader& args, PluginArgs& out);
 void read_spread(const model::Reader& args, PluginArgs& out);
 void read_pod_affinity(const model::Reader& args, PluginArgs& out);
+void read_devices(const model::Reader& args, PluginArgs& out);
 void read_preemption(const model::Reader& args, PluginArgs& out);
 void read_balanced(const model::Reader& args, PluginArgs& out);
 

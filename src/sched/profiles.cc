@@ -161,6 +161,7 @@ Profile read_profile(const Reader& from, const std::vector<model::ResourceId>& i
     return {.filters = filters_of(filters, args),
             .scorers = scorers_of(scorers, args),
             .preempts = !after.empty(),
+            .packs_devices = args.devices.packs(),
             .bind_timeout = args.bind_timeout};
 }
 

@@ -32,12 +32,13 @@ Decision decision_for(Row row) {
 
 }  // namespace
 
-// Beside what was promised to others another reservation may pay, with fewer cores left. Without its cores it is not
-// bound, unless its profile does not give any.
+// Beside what was promised to others another reservation may pay, with fewer cores or devices left. Without its own it
+// is not bound, unless its profile does not give any.
 bool Scheduler::lost_parts(const Ask& ask, const Decision& decision, const Profile& profile) const {
-    if (decision.which || !wants_parts(ask, ledger_, decision.verdict.chosen)) return false;
-    const bool gives = std::any_of(profile.filters.begin(), profile.filters.end(),
-                                   [](const auto& filter) { return filter->plugin() == PluginId::NodeNUMAResource; });
+    if (!lacks_parts(ask, ledger_, decision.verdict.chosen, decision.which)) return false;
+    const bool gives = std::any_of(profile.filters.begin(), profile.filters.end(), [](const auto& filter) {
+        return filter->plugin() == PluginId::NodeNUMAResource || filter->plugin() == PluginId::DeviceShare;
+    });
     return gives && !finds_parts(ask, ledger_, decision.verdict.chosen, decision.charges);
 }
 
@@ -54,7 +55,8 @@ void Scheduler::bind(Attempt& attempt, const Ask& ask, const Decision& decision,
     const model::Pod& pod = attempt.pod;
     const Row row = decision.verdict.chosen;
     if (lost_parts(ask, decision, profiles_.find(pod.spec->scheduler_name)->second)) {
-        return fail(attempt, fmt::format("the cores that it needs of {} are promised to others", ledger_.name(row)),
+        return fail(attempt,
+                    fmt::format("the cores or devices that it needs of {} are promised to others", ledger_.name(row)),
                     now, plans);
     }
     BindPod bind{pod.meta.uid,
@@ -91,7 +93,8 @@ void Scheduler::decide_for(Attempt& attempt, base::Instant now, std::vector<Plan
     const bool may_start = !shares || shares->refusal(ledger_, *pod.spec, pod.meta.uid).empty();
     if (!consulted && may_start) {
         if (const Row row = choose_fast(pod, profile); row != ledger::kNoRow) {
-            const Ask there = ask_on(pod, ledger_, row);
+            Ask there = ask_on(pod, ledger_, row);
+            there.packs = profile.packs_devices;
             if (options_.witness) options_.witness(there, nullptr);
             Decision decision = decision_for(row);
             decision.charges = deciders_.find(pod.spec->scheduler_name)->second->charges(pod, ledger_, row);
@@ -101,6 +104,7 @@ void Scheduler::decide_for(Attempt& attempt, base::Instant now, std::vector<Plan
         }
     }
     Ask ask = ask_for(pod, ledger_, &looks_);
+    ask.packs = profile.packs_devices;
     if (may_start || may_stand_anywhere(ask, profile)) ask.shares = shares;  // else it is told that it fits nowhere
     if (consulted && ask.fault.empty()) return consult(attempt, ask, profile, now, plans);
     Decision decision = decide_pod(ask, ledger_, profile, nominated_);
@@ -284,7 +288,9 @@ Decision Scheduler::decide(const model::Reservation& object) {
     const Row found = nominated_.empty() ? deciders_.find(profile)->second->choose(object, ledger_) : ledger::kNoRow;
     if (found != ledger::kNoRow) {
         Decision decision = decision_for(found);
-        decision.which = which_on(ask_for(object), ledger_, found, {});
+        Ask ask = ask_for(object);
+        ask.packs = profiles_.find(profile)->second.packs_devices;
+        decision.which = which_on(ask, ledger_, found, {});
         return decision;
     }
     return decide_reservation(object, ledger_, profiles_.find(profile)->second, nominated_, &looks_);

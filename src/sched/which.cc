@@ -1,22 +1,33 @@
 #include "sched/which.h"
 
+#include "sched/plugins/device_share.h"
 #include "sched/plugins/numa.h"
 
 namespace berth::sched {
 
 bool wants_parts(const Ask& ask, const View& ledger, Row row) {
-    return plugins::wants_cores(ask, ledger, row);
+    return plugins::wants_cores(ask, ledger, row) || plugins::wants_devices(ask, ledger, row);
 }
 
 bool finds_parts(const Ask& ask, const View& ledger, Row row, const ledger::Charges& charges) {
-    return !wants_parts(ask, ledger, row) ||
-           plugins::cores_on(ask, ledger, row, charges).no == plugins::CoreAnswer::No::Open;
+    if (plugins::wants_cores(ask, ledger, row) &&
+        plugins::cores_on(ask, ledger, row, charges).no != plugins::CoreAnswer::No::Open) {
+        return false;
+    }
+    return !plugins::wants_devices(ask, ledger, row) || plugins::devices_on(ask, ledger, row, charges).refusal.empty();
+}
+
+bool lacks_parts(const Ask& ask, const View& ledger, Row row, const ledger::WhichPtr& which) {
+    const bool cores = which && !which->cores.empty(), devices = which && !which->devices.empty();
+    return (!cores && plugins::wants_cores(ask, ledger, row)) || (!devices && plugins::wants_devices(ask, ledger, row));
 }
 
 ledger::WhichPtr which_on(const Ask& ask, const View& ledger, Row row, const ledger::Charges& charges) {
-    if (!wants_parts(ask, ledger, row)) return nullptr;
+    const bool cores = plugins::wants_cores(ask, ledger, row), devices = plugins::wants_devices(ask, ledger, row);
+    if (!cores && !devices) return nullptr;
     model::Which which;
-    which.cores = plugins::cores_on(ask, ledger, row, charges).record;
+    if (cores) which.cores = plugins::cores_on(ask, ledger, row, charges).record;
+    if (devices) which.devices = plugins::devices_on(ask, ledger, row, charges).record;
     return which.empty() ? nullptr : std::make_shared<const model::Which>(std::move(which));
 }
 

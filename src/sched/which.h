@@ -10,6 +10,8 @@ ledger::WhichPtr which_on(const Ask& ask, const View& ledger, Row row, const led
 
 // Whether it has to get any.
 bool wants_parts(const Ask& ask, const View& ledger, Row row);
+// Whether it has to get one that it has not.
+bool lacks_parts(const Ask& ask, const View& ledger, Row row, const ledger::WhichPtr& which);
 // Whether all that it has to get is there.
 bool finds_parts(const Ask& ask, const View& ledger, Row row, const ledger::Charges& charges);
 

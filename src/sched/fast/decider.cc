@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "sched/plugins/device_share.h"
 #include "sched/plugins/numa.h"
 #include "sched/points.h"
 
@@ -50,7 +51,7 @@ Row Decider::choose(const model::Pod& pod, const View& ledger) {
     Class& c = class_of(pod.spec);
     if (credit_ && c.sides.empty()) credit_ = !pod.meta.annotations.empty() || may_match(pod, ledger);
     if (!open_anywhere(c, ledger)) return ledger::kNoRow;
-    if (credit_ && c.cores) return choose_plain(ask_for(pod, ledger, looks_), ledger);
+    if (credit_ && (c.cores || c.devices)) return choose_plain(ask_for(pod, ledger, looks_), ledger);
     if (credit_) return choose_with_side(c, pod, ledger);
     Ask ask;
     ask.spec = pod.spec.get();
@@ -142,6 +143,7 @@ void Decider::begin(Class& c, const std::shared_ptr<const model::PodSpec>& spec,
     c.sides.clear();
     c.numbers = {};
     c.cores = terms_.cores != nullptr && plugins::asks_for_cores(*spec);
+    c.devices = terms_.devices && spec->devices.asks();
     constexpr float kNoLimit = std::numeric_limits<float>::max();
     ClassNumbers& n = c.numbers;
     n.cpu_limit = n.memory_limit = kNoLimit;
@@ -249,7 +251,7 @@ void Decider::fill_groups(const Class& c, const uint16_t* base, std::vector<MaxT
 }
 
 // The statics' own, or a copy without the rows that are short of a resource that has no column in the kernel, and with
-// the most that cores may add.
+// the most that cores and devices may add.
 const uint16_t* Decider::base_of(const Class& c, const View& ledger) {
     bool copied = false;
     for (const auto& want : c.wants) {
@@ -259,10 +261,11 @@ const uint16_t* Decider::base_of(const Class& c, const View& ledger) {
         const float asked = std::nextafter(static_cast<float>(want.amount), 0.0f);
         strike_short(columns_.free_of(want.id, ledger).data(), asked, columns_.blocks(), base_.data());
     }
-    if (c.cores && terms_.cores_weight > 0) {
+    const int64_t of_parts = (c.cores ? terms_.cores_weight : 0) + (c.devices ? terms_.devices_weight : 0);
+    if (of_parts > 0) {
         if (!copied) base_ = c.statics->base;
         copied = true;
-        const auto most = static_cast<uint16_t>(terms_.cores_weight * kMaxScore);
+        const auto most = static_cast<uint16_t>(of_parts * kMaxScore);
         for (uint16_t& base : base_) base = base == 0 ? base : static_cast<uint16_t>(base + most);
     }
     return copied ? base_.data() : c.statics->base.data();
@@ -283,6 +286,7 @@ Key Decider::exact(const Class& c, const View& ledger, Row row) const {
     }
     if (terms_.ports && !c.spec->ports.empty() && ledger.at(row).ports.clashes(c.spec->ports)) return 0;
     if (c.cores && !plugins::cores_open(*c.spec, ledger, row)) return 0;
+    if (c.devices && !plugins::devices_open(*c.spec, ledger, row)) return 0;
     return worth(c, ledger, row);
 }
 
@@ -305,6 +309,9 @@ Key Decider::worth(const Class& c, const View& ledger, Row row) const {
                  balanced_points(real, c.spec->requests.get(model::kCpu), c.spec->requests.get(model::kMemory));
     }
     if (c.cores && terms_.cores_weight > 0) score += terms_.cores_weight * plugins::core_points(*c.spec, ledger, row);
+    for (const auto& [scorer, weight] : terms_.device_scorers) {
+        if (c.devices) score += weight * scorer->points(*c.spec, ledger, row);
+    }
     return static_cast<Key>(score) << kRankBits | columns_.reversed_rank(row);
 }
 

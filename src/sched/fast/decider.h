@@ -61,6 +61,7 @@ private:
         std::shared_ptr<const NodeClass> statics;
         std::vector<MaxTree> trees;  // one a group
         bool cores = false;          // it asks for cores of its own, or on NUMA nodes
+        bool devices = false;        // it asks for some
         bool filled = false;         // the trees are of these statics
         uint64_t sequence = 0;       // of the ledger, that the trees stand for
         uint64_t last_use = 0;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "sched/plugins/device_share.h"
+
 namespace berth::sched::fast {
 namespace {
 
@@ -13,6 +15,8 @@ void take_filter(const Filter& filter, Terms& terms, bool& fit) {
         terms.ports = true;
     } else if (filter.row_term() == RowTerm::Cores) {
         terms.cores = &filter;
+    } else if (filter.row_term() == RowTerm::Devices) {
+        terms.devices = true;
     } else if (filter.row_term() == RowTerm::Credit) {
         terms.credit_filters.push_back(&filter);
     } else {
@@ -28,6 +32,9 @@ void take_scorer(const Profile::Weighted& weighted, Terms& terms) {
         terms.balanced_weight += weight;
     } else if (scorer->row_term() == RowTerm::Cores) {
         terms.cores_weight += weight;
+    } else if (scorer->row_term() == RowTerm::Devices) {
+        terms.device_scorers.push_back({static_cast<const plugins::DeviceScorer*>(scorer.get()), weight});
+        terms.devices_weight += weight;
     } else if (const auto* node = dynamic_cast<const NodeScorer*>(scorer.get())) {
         (node->scaling() == Scaling::None ? terms.fixed : terms.scaled).push_back({node, weight});
     } else {
@@ -98,7 +105,8 @@ Terms terms_of(const Profile& profile) {
         positive = positive && weighted.weight >= 0 && weighted.weight < kMaxKeyScore;
         take_scorer(weighted, terms);
     }
-    int64_t highest = (terms.least_weight + terms.balanced_weight + terms.cores_weight) * kMaxScore;
+    int64_t highest =
+        (terms.least_weight + terms.balanced_weight + terms.cores_weight + terms.devices_weight) * kMaxScore;
     for (const auto& [scorer, weight] : terms.fixed) highest += weight * kMaxScore;
     terms.credit = terms.ports && terms.credit_filters.size() == 2;
     terms.usable = fit && positive && highest <= kMaxKeyScore;

@@ -7,6 +7,10 @@
 #include "sched/fast/columns.h"
 #include "sched/plugin.h"
 
+namespace berth::sched::plugins {
+struct DeviceScorer;
+}
+
 namespace berth::sched::fast {
 
 // When nodeName or required matchFields name the nodes the spec may go to: their rows.
@@ -16,6 +20,10 @@ std::optional<std::vector<Row>> named_rows(const model::PodSpec& spec, const Vie
 struct Terms {
     struct Weighted {
         const NodeScorer* scorer;
+        int64_t weight;
+    };
+    struct WeightedDevices {
+        const plugins::DeviceScorer* scorer;
         int64_t weight;
     };
     std::vector<const Filter*> node_filters;
@@ -30,6 +38,9 @@ struct Terms {
     int64_t balanced_weight = 0;
     const Filter* cores = nullptr;  // of specs that ask for cores computed here, for the others a far one
     int64_t cores_weight = 0;       // of their points
+    bool devices = false;           // which of them a spec that asks for some gets, is asked row by row
+    std::vector<WeightedDevices> device_scorers;
+    int64_t devices_weight = 0;  // of all of these
     bool ports = false;
     bool credit = false;  // reservations are as the fast way knows them
     bool usable = false;  // the rest is as the fast way knows it

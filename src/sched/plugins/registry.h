@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ledger/change.h"
+#include "sched/packing.h"
 #include "sched/plugin.h"
 
 namespace berth::model {
@@ -67,6 +68,17 @@ std::shared_ptr<const Filter> fit_filter(FitOptions options = {});
 bool ignores(const Filter& fit, model::ResourceId id);
 std::shared_ptr<const Filter> numa_filter();
 std::shared_ptr<const Scorer> numa_scorer();
+// Which nodes, and which of their devices, somebody who asks for some should have: those with most left, those with
+// least, or, of GPUs, those where what is left is of most use to a mix of demands (sched/packing.h).
+struct DeviceStrategy {
+    enum class Type : uint8_t { LeastAllocated, MostAllocated, Packed };
+    Type type = Type::LeastAllocated;
+    Packing packing = Packing::BestFit;
+    std::vector<GpuDemand> mix = {};
+    bool packs() const { return type != Type::LeastAllocated; }
+};
+std::shared_ptr<const Filter> device_filter();
+std::shared_ptr<const Scorer> device_scorer(DeviceStrategy strategy);
 std::shared_ptr<const Filter> volume_claims();
 std::shared_ptr<const Filter> volume_restrictions();
 std::shared_ptr<const Filter> volume_limits();
