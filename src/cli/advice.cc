@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cli/phrases.h"
+#include "model/device_request.h"
 #include "model/node_reservation.h"
 #include "sched/claims.h"
 #include "sched/draw.h"
@@ -353,6 +354,27 @@ void few_cores(const sched::Ask& ask, const View& ledger, Row row, Changes& out)
                      cores->kept.count() == 1 ? "is" : "are")});
 }
 
+// "1 more GPU: of 8 there 3 are wholly free", or why there are none to be had.
+void few_devices(const sched::Ask& ask, const View& ledger, Row row, Changes& out) {
+    const auto& demand = ask.spec->devices.demand;
+    if (!demand) return;
+    const auto* devices = ledger.devices().at(row);
+    if (devices == nullptr || !devices->object) return out.push_back({"a Device object with what it has"});
+    for (const auto& wanted : demand->types) {
+        if (auto fault = ledger.device_fault(row, wanted.type); !fault.empty()) out.push_back({std::move(fault)});
+        int64_t all = 0, fit = 0;
+        for (size_t place = 0; place < devices->unit_count(); ++place) {
+            if (devices->unit(place).type != wanted.type) continue;
+            const auto takes = wanted.of(devices->unit(place));
+            ++all;
+            fit += devices->unit(place).healthy && takes && takes->within(devices->free[place]) ? 1 : 0;
+        }
+        if (fit >= wanted.count) continue;
+        out.push_back({fmt::format("{} more {} with as much free as it asks for: of {} there {}", wanted.count - fit,
+                                   model::name_of(wanted.type), all, fit == 1 ? "is 1" : fmt::format("are {}", fit))});
+    }
+}
+
 using Adviser = void (*)(const sched::Ask&, const View&, Row, Changes&);
 
 Adviser adviser_of(sched::PluginId filter) {
@@ -361,6 +383,8 @@ Adviser adviser_of(sched::PluginId filter) {
             return lacking;
         case sched::PluginId::NodeNUMAResource:
             return few_cores;
+        case sched::PluginId::DeviceShare:
+            return few_devices;
         case sched::PluginId::TaintToleration:
             return untolerated;
         case sched::PluginId::NodeAffinity:

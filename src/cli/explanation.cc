@@ -194,6 +194,9 @@ void tell_bound(const run::World& world, const model::Pod& pod, Explanation& out
     if (entry->which && !entry->which->cores.cpus.empty()) {
         out.summary += fmt::format(", on the CPUs {}", model::cpu_list_text(entry->which->cores.cpus));
     }
+    if (entry->which && !entry->which->devices.empty()) {
+        out.summary += fmt::format(", with {}", model::device_record_summary(entry->which->devices));
+    }
     if (!entry->linked) return;
     if (!entry->linked->fault.empty()) {
         out.summary += fmt::format("; what it draws from cannot be read: {}", entry->linked->fault);

@@ -52,6 +52,7 @@ Json answer_document(const run::Placement& answer) {
         {"charges", charges},
         {"cpus", model::cpu_list_text(answer.which.cores.cpus)},
         {"numa", model::numa_document(answer.which.cores)},
+        {"devices", model::device_record_document(answer.which.devices)},
         {"feasible", texts(answer.feasible)},
         {"scores", numbers(answer.scores)},
         {"reservationScores", numbers(answer.reservation_scores)},
@@ -71,6 +72,7 @@ std::string why(const run::Placement& answer, bool scores) {
     if (!answer.which.cores.cpus.empty()) {
         parts.push_back(fmt::format("cpus {}", model::cpu_list_text(answer.which.cores.cpus)));
     }
+    if (!answer.which.devices.empty()) parts.push_back(model::device_record_summary(answer.which.devices));
     if (!answer.victims.empty()) parts.push_back(fmt::format("evicts {}", fmt::join(answer.victims, ", ")));
     if (scores && !answer.scores.empty()) {
         std::vector<std::string> each;
@@ -159,7 +161,8 @@ Json whatif_document(const WhatifReport& report) {
                                           {"allocatable", amounts(holding.allocatable)},
                                           {"allocated", amounts(holding.allocated)},
                                           {"cpus", model::cpu_list_text(holding.which.cores.cpus)},
-                                          {"numa", model::numa_document(holding.which.cores)}});
+                                          {"numa", model::numa_document(holding.which.cores)},
+                                          {"devices", model::device_record_document(holding.which.devices)}});
     }
     return JsonObject{{"results", results},
                       {"reservations", reservations},

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <tuple>
 
 #include "model/allocated.h"
 #include "model/node_reservation.h"
@@ -287,12 +289,17 @@ std::vector<model::Event> judge_links(const model::Pod& pod) {
                               fmt::format("nobody may draw from reservations here until pod {} can be read: {}",
                                           meta.full_name(), links.error().message)});
         }
-        if (const model::Which which = model::read_which(meta.annotations); !which.fault.empty() && !pod.terminal()) {
+        if (pod.terminal()) return events;
+        const model::Which which = model::read_which(meta.annotations);
+        const std::array<std::tuple<std::string_view, std::string_view, const std::string&>, 2> parts{
+            {{"cores", "CoresClosed", which.fault}, {"devices", "DevicesClosed", which.device_fault}}};
+        for (const auto& [what, reason, fault] : parts) {
+            if (fault.empty()) continue;
             warn("AnnotationUnreadable",
-                 fmt::format("{}; until it can be read nobody is given cores of node {}", which.fault, pod.node));
-            events.push_back({"v1", "Node", "", pod.node, pod.node, true, "CoresClosed",
-                              fmt::format("nobody is given cores here until pod {} can be read: {}", meta.full_name(),
-                                          which.fault)});
+                 fmt::format("{}; until it can be read nobody is given {} of node {}", fault, what, pod.node));
+            events.push_back(
+                {"v1", "Node", "", pod.node, pod.node, true, std::string(reason),
+                 fmt::format("nobody is given {} here until pod {} can be read: {}", what, meta.full_name(), fault)});
         }
         return events;
     }

@@ -241,8 +241,8 @@ Json simulated_node(const SimulatedNode& wanted, base::Time now) {
     JsonObject labels{
         {"kubernetes.io/hostname", wanted.name}, {"kubernetes.io/os", "linux"}, {"kubernetes.io/arch", "amd64"}};
     for (const auto& [key, value] : wanted.labels) labels[key] = value;
-    const JsonObject sizes{
-        {"cpu", wanted.cpu}, {"memory", wanted.memory}, {"ephemeral-storage", "100Gi"}, {"pods", "110"}};
+    JsonObject sizes{{"cpu", wanted.cpu}, {"memory", wanted.memory}, {"ephemeral-storage", "100Gi"}, {"pods", "110"}};
+    for (const auto& [resource, amount] : wanted.amounts) sizes[resource] = amount;
     JsonArray conditions;
     for (const auto* type : {"MemoryPressure", "DiskPressure", "PIDPressure", "Ready"}) {
         const bool ready = std::string_view(type) == "Ready";

@@ -20,6 +20,7 @@ struct SimulatedNode {
     std::string cpu = "4";
     std::string memory = "32Gi";
     std::vector<std::pair<std::string, std::string>> labels;
+    std::vector<std::pair<std::string, std::string>> amounts = {};  // of other resources
 };
 
 // A whole v1 Node, Ready.

@@ -99,7 +99,7 @@ TEST_F(BindGuardCoresTest, WhatABoundPodHasDoesNotChange) {
     ASSERT_EQ(refused("a", 2, "0,4"), "");
     const auto other = bind("a", 2, {{kRecord, record("1,5")}});
     ASSERT_FALSE(other);
-    EXPECT_EQ(other.error().message, "pod \"default/a\" is bound, and which cores it has does not change");
+    EXPECT_EQ(other.error().message, "pod \"default/a\" is bound, and which cores and devices it has does not change");
     EXPECT_TRUE(bind("a", 2, {{kRecord, record("0,4")}, {"note", "x"}}));
 }
 

@@ -13,6 +13,7 @@
 #include "sched/decide.h"
 #include "sched/draw.h"
 #include "sched/match.h"
+#include "sched/plugins/device_share.h"
 #include "sched/plugins/numa.h"
 #include "sched/plugins/registry.h"
 #include "sched/victims.h"
@@ -56,10 +57,18 @@ Status judge_parts(const model::Which& which, const model::PodSpec& spec, const 
                    const ledger::Charges& charges, const ledger::View& ledger) {
     const ledger::Row row = ledger.row_of(node);
     if (row == ledger::kNoRow) return no_node(node);
-    const std::string why = sched::plugins::judge_record(which.cores, spec, ledger, row, charges);
+    if (const auto why = sched::plugins::judge_record(which.cores, spec, ledger, row, charges); !why.empty()) {
+        return base::conflict(fmt::format("node \"{}\" cannot give the cores \"{}\": {}", node,
+                                          model::cpu_list_text(which.cores.cpus), why));
+    }
+    const std::string why = sched::plugins::judge_devices(which.devices, spec, ledger, row, charges);
     if (why.empty()) return {};
-    return base::conflict(
-        fmt::format("node \"{}\" cannot give the cores \"{}\": {}", node, model::cpu_list_text(which.cores.cpus), why));
+    return base::conflict(fmt::format("node \"{}\" cannot give the devices: {}", node, why));
+}
+
+// Whether there is anything for judge_parts() to look at.
+bool concerns_parts(const model::Which& which, const model::PodSpec& spec) {
+    return !which.empty() || spec.devices.asks();
 }
 
 // Cores that others have are gone from what is left for those without.
@@ -179,7 +188,7 @@ Status judge_which_stays(const model::Pod& before, const model::Pod& after) {
     const model::Which is = model::read_which(after.meta.annotations);
     if (is.empty() || is == model::read_which(before.meta.annotations)) return {};
     return base::conflict(
-        fmt::format("pod \"{}\" is bound, and which cores it has does not change", after.meta.full_name()));
+        fmt::format("pod \"{}\" is bound, and which cores and devices it has does not change", after.meta.full_name()));
 }
 
 // As most changes do: they are those of the status.
@@ -281,11 +290,12 @@ Status BindRules::judge_links(const sched::Ask& ask, const model::Links& links, 
 Status BindRules::judge_which(const model::Pod& pod, const model::Links& links, const ledger::View& ledger) {
     const model::Which which = model::read_which(pod.meta.annotations);
     const ledger::Row row = ledger.row_of(pod.node);
-    if (which.empty() && (row == ledger::kNoRow || ledger.cores().at(row) == nullptr)) return {};
-    if (!which.fault.empty()) return base::conflict(which.fault);
+    const bool parts = concerns_parts(which, *pod.spec);
+    if (!parts && (row == ledger::kNoRow || ledger.cores().at(row) == nullptr)) return {};
+    if (!which.any_fault().empty()) return base::conflict(which.any_fault());
     if (row == ledger::kNoRow) return no_node(pod.node);
     const auto charges = ledger.charges_of(pod.spec->requests, links, row);
-    if (!which.empty()) TRY(judge_parts(which, *pod.spec, pod.node, charges, ledger));
+    if (parts) TRY(judge_parts(which, *pod.spec, pod.node, charges, ledger));
     return judge_amplified(which, *pod.spec, pod.node, charges, ledger);
 }
 
@@ -362,8 +372,8 @@ Status BindRules::judge_growth(const model::Pod& before, const model::Pod& after
 }
 
 Status BindRules::judge_opening(const model::Reservation& reservation, const ledger::View& ledger) {
-    if (!reservation.which.fault.empty()) return base::conflict(reservation.which.fault);
-    if (reservation.which.empty()) return {};
+    if (!reservation.which.any_fault().empty()) return base::conflict(reservation.which.any_fault());
+    if (!concerns_parts(reservation.which, *reservation.spec)) return {};
     return judge_parts(reservation.which, *reservation.spec, reservation.node, {}, ledger);
 }
 
@@ -381,8 +391,8 @@ Status BindRules::judge_place(const model::Reservation& reservation, const ledge
     const bool waits = reservation.phase == model::ReservationPhase::Waiting;
     if (waits && !model::preemption_hold_owner(reservation).empty()) return judge_waiting_room(reservation, ledger);
     TRY(judge(ask, reservation.node, ledger, ports_));
-    if (!reservation.which.fault.empty()) return base::conflict(reservation.which.fault);
-    TRY(judge_parts(reservation.which, held, reservation.node, {}, ledger));
+    if (!reservation.which.any_fault().empty()) return base::conflict(reservation.which.any_fault());
+    if (!waits || !reservation.which.empty()) TRY(judge_parts(reservation.which, held, reservation.node, {}, ledger));
     if (!waits) TRY(judge_amplified(reservation.which, held, reservation.node, {}, ledger));
     if (!waits) TRY(judge(ask, reservation.node, ledger, reservations_fit_));
     if (reservation.spec->volumes.empty()) return {};
