@@ -11,6 +11,7 @@
 #include "api/call.h"
 #include "api/pki.h"
 #include "app/local_link.h"
+#include "app/simulated_gpus.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mentions.h"
@@ -246,6 +247,9 @@ Status create_nodes(Server& server, const UpOptions& options, link::ApiClient& d
         machine = TRY(node::read_machine(options.node_topology));
         if (options.node_cpu == UpOptions().node_cpu) node.cpu = fmt::format("{}", machine->cpus.size());
     }
+    const SimulatedGpus gpus =
+        options.node_gpus.empty() ? SimulatedGpus() : TRY(read_simulated_gpus(options.node_gpus));
+    add_gpus(gpus, node);
     if (const size_t there = server.store().count("nodes"); there > static_cast<size_t>(options.nodes)) {
         base::log_warning("The store has more nodes than --nodes asks for; none is removed",
                           {{"nodes", there}, {"asked", options.nodes}});
@@ -255,6 +259,7 @@ Status create_nodes(Server& server, const UpOptions& options, link::ApiClient& d
         node.name = fmt::format("node-{}", i);
         TRY(create_once(server, convoy, control::simulated_node(node, server.context().clock.wall())));
         if (machine) TRY(create_once(server, convoy, topology_of(*machine, node.name)));
+        if (gpus.count > 0) TRY(create_once(server, convoy, device_of(gpus, machine, node.name)));
     }
     return convoy.arrive();
 }

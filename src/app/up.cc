@@ -23,6 +23,7 @@ void add_up_flags(cli::CommandLine& line, UpOptions& options) {
         "--node-topology", options.node_topology,
         "CPUs of each, such as \"synthetic:socket:2 numa:2 core:10 pu:2\" or FILE.json; then cpu is their number "
         "unless --node-cpu says another");
+    line.option("--node-gpus", options.node_gpus, "GPUs of each, such as 8 or 8:A100, with a Device that has them");
     line.option("--nodes-file", options.nodes_file, "Node objects (YAML or JSON) in place of --nodes");
     line.option("--import", options.import_file, "objects (YAML or JSON) to begin with");
     line.flag("--no-scheduler", options.no_scheduler, "leave scheduling to another one");
@@ -71,6 +72,7 @@ int up(std::vector<std::string> words) {
                  "a larger cluster, forgotten afterwards");
     line.example("berth up --in-memory --node-topology \"synthetic:socket:2 numa:1 core:8 pu:2\"",
                  "nodes that give pods cores of their own");
+    line.example("berth up --in-memory --node-gpus 8:A100", "nodes with GPUs, which pods get whole or in parts");
     line.example("berth up --import dump.yaml", "begin with what `kubectl get nodes,pods -A -o yaml` wrote elsewhere");
     line.example("berth up --strict-policies", "refuse RBAC, quota and webhooks instead of storing them unenforced");
     line.example("berth up --fleet 'z1: {a: {cpu: 4}, b: {cpu: 0}}, z2: {c: {cpu: 2}}'",
