@@ -129,7 +129,7 @@ private:
         } else {
             const auto charges = decider_.charges(pod, ledger_, row);
             unsupplied_ += charges.empty();
-            const bool bound = pod.spec->binds_cores();
+            const bool bound = pod.spec->binds_cores() || pod.spec->devices.asks();
             auto which = bound ? sched::which_on(sched::ask_on(pod, ledger_, row), ledger_, row, charges) : nullptr;
             if (bound && !which) ++unplaced_;
             ledger_.assume(pod, row, charges, std::move(which));

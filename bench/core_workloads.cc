@@ -247,6 +247,40 @@ Result<JsonObject> core_binding(const BenchOptions& options) {
     return run_core(workload, options);
 }
 
+// Of the same machines, with 8 GPUs each: pods of half a GPU, of one, of two, and of a tenth by memory.
+Result<JsonObject> device_share(const BenchOptions& options) {
+    CoreWorkload workload{.initial = 2000, .pods = 20'000, .node = large_node};
+    const auto nodes = static_cast<size_t>(options.nodes > 0 ? options.nodes : workload.nodes);
+    workload.prepare = [nodes](ledger::Ledger& ledger) {
+        model::Device device;
+        for (int32_t minor = 0; minor < 8; ++minor) {
+            model::DeviceUnit unit;
+            unit.minor = minor;
+            unit.healthy = true;
+            unit.total = {model::kWholeDevice, model::kWholeDevice, int64_t{80} << 30};
+            unit.numa = minor / 2;
+            unit.pcie = fmt::format("{}", minor / 2);
+            device.units.push_back(std::move(unit));
+        }
+        for (size_t i = 0; i < nodes; ++i) {
+            device.meta.name = plain_node(i).meta.name;
+            ledger.put(std::make_shared<const model::Device>(device));
+        }
+    };
+    const auto& names = model::device_resources();
+    const std::array<std::pair<model::ResourceId, int64_t>, 4> asked{
+        {{names.gpu, 50}, {names.gpu, 100}, {names.gpu, 200}, {names.memory, int64_t{8} << 30}}};
+    std::array<SharedSpec, asked.size()> specs;
+    for (size_t i = 0; i < specs.size(); ++i) {
+        model::PodSpec spec = plain_spec();
+        spec.requests.set(asked[i].first, asked[i].second);
+        spec.devices = model::read_device_wish(spec.requests, {});
+        specs[i] = shared(std::move(spec));
+    }
+    workload.spec = [specs](size_t number) { return specs[number % specs.size()]; };
+    return run_core(workload, options);
+}
+
 constexpr std::array kWorkloads{
     Workload{"SchedulingBasic", "pods of one class; --variant shares", scheduling_basic},
     Workload{"ManyClasses", "pods of --classes classes; by default each its own", many_classes},
@@ -268,6 +302,7 @@ constexpr std::array kWorkloads{
     Workload{"Unschedulable", "a tenth of the pods fit nowhere", unschedulable},
     Workload{"Preemption", "each pod takes the room of three less important ones", preemption, "PreemptionBasic"},
     Workload{"CoreBinding", "pods that get cores of their own, on machines of 128 CPUs", core_binding},
+    Workload{"DeviceShare", "pods that get GPUs, whole and in parts, on machines of 8", device_share},
     Workload{"MixedChurn", "nodes change, go and come back", mixed_churn, "SchedulingWithMixedChurn"},
 };
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <fstream>
 #include <map>
+#include <optional>
 
 #include "base/random.h"
 #include "bench/measure.h"
@@ -32,11 +33,13 @@ using Fields = std::vector<std::string>;
 
 Fields split(const std::string& line) {
     Fields fields(1);
+    bool quoted = false;
     for (const char c : line) {
-        if (c == '\r') continue;
-        if (c == ',') {
+        if (c == '"') {
+            quoted = !quoted;
+        } else if (c == ',' && !quoted) {
             fields.emplace_back();
-        } else {
+        } else if (c != '\r') {
             fields.back() += c;
         }
     }
@@ -49,6 +52,7 @@ Result<std::vector<Fields>> read_lines(const std::string& path, const std::vecto
     std::ifstream in(path);
     std::string line;
     if (!in || !std::getline(in, line)) return base::bad_request(fmt::format("{}: cannot be read", path));
+    if (line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
     const Fields names = split(line);
     std::vector<size_t> places;
     for (std::string name : columns) {
@@ -57,13 +61,14 @@ Result<std::vector<Fields>> read_lines(const std::string& path, const std::vecto
         places.push_back(static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin()));
         if (needed && places.back() == names.size())
             return base::bad_request(fmt::format("{}: has no column \"{}\"", path, name));
+        if (places.back() == names.size()) places.back() = SIZE_MAX;
     }
     std::vector<Fields> out;
     while (std::getline(in, line)) {
         const Fields fields = split(line);
         if (fields.size() == 1 && fields.front().empty()) continue;
-        if (fields.size() != names.size())
-            return base::bad_request(fmt::format("{}: \"{}\" has not {} fields", path, line, names.size()));
+        if (fields.size() < names.size())
+            return base::bad_request(fmt::format("{}: \"{}\" has fewer than {} fields", path, line, names.size()));
         Fields& picked = out.emplace_back();
         for (const size_t place : places) picked.push_back(place < fields.size() ? fields[place] : std::string());
     }
@@ -71,10 +76,14 @@ Result<std::vector<Fields>> read_lines(const std::string& path, const std::vecto
     return out;
 }
 
-Result<int64_t> number(const std::string& text, int64_t most) {
+// "4", or "4.0" as some tools write it; empty, since the column is missing: `otherwise`.
+Result<int64_t> number(const std::string& text, int64_t most, std::optional<int64_t> otherwise = std::nullopt) {
+    if (text.empty() && otherwise) return *otherwise;
     int64_t value = 0;
     const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (fault != std::errc() || end != text.data() + text.size() || value < 0 || value > most)
+    const std::string_view rest(end, static_cast<size_t>(text.data() + text.size() - end));
+    const bool whole = rest.empty() || (rest.front() == '.' && rest.find_first_not_of('0', 1) == rest.npos);
+    if (fault != std::errc() || !whole || value < 0 || value > most)
         return base::bad_request(fmt::format("\"{}\" is not a number from 0 to {}", text, most));
     return value;
 }
@@ -102,16 +111,18 @@ Result<uint64_t> models_of(Trace& trace, const std::string& names) {
 
 Result<Trace> read_trace(const std::string& nodes, const std::string& pods) {
     Trace trace;
-    for (const Fields& node : TRY(read_lines(nodes, {"sn", "cpu_milli", "memory_mib", "gpu", "model"}))) {
-        GpuRoom room{TRY(number(node[1], kMuch)), TRY(number(node[2], kMuch)), TRY(model_bit(trace, node[4])), {}};
+    for (const Fields& node : TRY(read_lines(nodes, {"sn", "cpu_milli?", "memory_mib?", "gpu", "model?"}))) {
+        GpuRoom room{
+            TRY(number(node[1], kMuch, kMuch)), TRY(number(node[2], kMuch, kMuch)), TRY(model_bit(trace, node[4])), {}};
         room.free.assign(static_cast<size_t>(TRY(number(node[3], 64))), sched::kWholeGpu);
         if (!room.free.empty()) trace.nodes.push_back(std::move(room));
     }
     for (const Fields& pod :
-         TRY(read_lines(pods, {"name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec?"}))) {
-        GpuDemand demand{TRY(number(pod[1], kMuch)), TRY(number(pod[2], kMuch)),
-                         static_cast<int32_t>(TRY(number(pod[3], 64))),
-                         static_cast<int32_t>(TRY(number(pod[4], sched::kWholeGpu))), TRY(models_of(trace, pod[5]))};
+         TRY(read_lines(pods, {"name?", "cpu_milli?", "memory_mib?", "num_gpu", "gpu_milli?", "gpu_spec?"}))) {
+        GpuDemand demand{TRY(number(pod[1], kMuch, 0)), TRY(number(pod[2], kMuch, 0)),
+                         static_cast<int32_t>(TRY(number(pod[3], 64, 0))),
+                         static_cast<int32_t>(TRY(number(pod[4], sched::kWholeGpu, sched::kWholeGpu))),
+                         TRY(models_of(trace, pod[5]))};
         if (demand.count == 0) demand.milli = 0;
         trace.demands.push_back(demand);
     }
