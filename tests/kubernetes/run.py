@@ -17,6 +17,7 @@ import draw_tests
 import election_tests
 import fleet_tests
 import node_tests
+import parts_tests
 import promise_tests
 import reservation_tests
 import scheduler_tests
@@ -25,7 +26,7 @@ import together_tests
 import webhook_tests
 from cluster import Cluster
 
-TESTS = [*deploy_tests.TESTS, *comparison_tests.TESTS, *reservation_tests.TESTS, *draw_tests.TESTS, *promise_tests.TESTS,
+TESTS = [*deploy_tests.TESTS, *comparison_tests.TESTS, *reservation_tests.TESTS, *parts_tests.TESTS, *draw_tests.TESTS, *promise_tests.TESTS,
          *scheduler_tests.TESTS, *together_tests.TESTS, *election_tests.TESTS, *beside_tests.TESTS,
          *webhook_tests.TESTS, *share_tests.TESTS, *credential_tests.TESTS, *node_tests.TESTS,
          *fleet_tests.TESTS]

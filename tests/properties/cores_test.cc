@@ -3,26 +3,16 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <array>
-#include <cstdlib>
-#include <deque>
-#include <functional>
 #include <map>
 #include <set>
 #include <sstream>
 
-#include "base/random.h"
-#include "model/reservation_status.h"
-#include "run/bind_rules.h"
-#include "sched/credit.h"
-#include "sched/cycle.h"
-#include "sched/fast/decider.h"
+#include "model/allocated.h"
+#include "town.h"
 
 namespace berth::properties {
 namespace {
 
-using base::Random;
 using Ids = std::set<int>;
 
 // The judge's own reading of "0-2,5".
@@ -49,56 +39,26 @@ Ids cpus_in(const std::string& record) {
 
 struct Machine {
     int cores = 1, threads = 1, numas = 1;
-    Ids reserved;
-    bool demands = false;  // something of everybody
+    Ids reserved, offline;
     int cpus() const { return cores * threads; }
     int core_of(int cpu) const { return cpu % cores; }
-};
-
-// One that decides from what it has seen, and is told of the rest later.
-struct Scheduler {
-    ledger::Ledger ledger;
-    std::unique_ptr<sched::fast::Decider> decider = std::make_unique<sched::fast::Decider>(sched::default_profile());
-    std::deque<std::function<void(ledger::Ledger&)>> news;
-
-    void listen(size_t most) {
-        for (; most > 0 && !news.empty(); --most) {
-            news.front()(ledger);
-            news.pop_front();
-        }
+    int threads_of(int core) const {
+        int count = 0;
+        for (int cpu = core; cpu < cpus(); cpu += cores) count += offline.contains(cpu) ? 0 : 1;
+        return count;
     }
 };
 
-class CoreTown {
+class CoreTown final : public Town {
 public:
-    explicit CoreTown(uint64_t seed) : random_(seed) {
+    explicit CoreTown(uint64_t seed) : Town(seed) {
         for (size_t i = 0; i < 1 + random_.below(3); ++i) put_node(fmt::format("n{}", i));
     }
 
-    void step() {
-        for (auto& scheduler : schedulers_) scheduler.listen(random_.below(4));
-        const uint64_t what = random_.below(100);
-        if (what < 25) delete_pod();
-        if (what >= 25 && what < 33) end_reservation();
-        if (what >= 33 && what < 36) restart(schedulers_[random_.below(2)]);
-        if (what >= 36 && what < 46) reserve(schedulers_[random_.below(2)]);
-        if (what >= 46) place(schedulers_[random_.below(2)]);
-        judge();
-    }
-    size_t bound() const { return bound_; }
-    size_t refused() const { return refused_; }
-    size_t drawn() const { return drawn_; }
-
 private:
-    using Tell = std::function<void(ledger::Ledger&)>;
-    void tell(const Tell& news) {
-        news(truth_);
-        for (auto& scheduler : schedulers_) scheduler.news.push_back(news);
-    }
-
     void put_node(const std::string& name) {
         Machine machine{
-            static_cast<int>(2 * random_.between(1, 4)), static_cast<int>(random_.between(1, 2)), 1, {}, false};
+            static_cast<int>(2 * random_.between(1, 4)), static_cast<int>(random_.between(1, 3)), 1, {}, {}};
         machine.numas = random_.chance(1, 2) ? 2 : 1;
         auto node = std::make_shared<model::Node>();
         node->meta.name = name;
@@ -108,6 +68,8 @@ private:
         auto topology = std::make_shared<model::NodeTopology>();
         topology->meta.name = name;
         for (int id = 0; id < machine.cpus(); ++id) {
+            if (id > 0 && random_.chance(1, 12)) machine.offline.insert(id);
+            if (machine.offline.contains(id)) continue;
             const int numa = machine.core_of(id) / (machine.cores / machine.numas);
             topology->cpus.push_back({id, machine.core_of(id), numa, numa});
         }
@@ -123,10 +85,10 @@ private:
             ledger.put(node);
             ledger.put(topology);
         });
-        for (auto& scheduler : schedulers_) scheduler.listen(1000);
+        everybody_listens();
     }
 
-    model::Labels wishes() {
+    model::Labels wishes() override {
         model::Labels out;
         const char* specs[] = {
             "", R"({"requiredCPUBindPolicy":"FullPCPUs"})", R"({"preferredCPUBindPolicy":"SpreadByPCPUs"})",
@@ -139,7 +101,7 @@ private:
         }
         return out;
     }
-    std::shared_ptr<model::PodSpec> spec(const model::Labels& labels, const model::Labels& notes) {
+    std::shared_ptr<model::PodSpec> spec(const model::Labels& labels, const model::Labels& notes) override {
         auto out = std::make_shared<model::PodSpec>();
         out->ns = "default";
         out->labels = labels;
@@ -149,117 +111,30 @@ private:
         out->cores = model::read_core_wish(labels, notes);
         return out;
     }
-    model::Labels labels() {
+    model::Labels labels() override {
         model::Labels out;
         out.set("app", random_.chance(1, 2) ? "web" : "db");
         out.set("koordinator.sh/qosClass", random_.chance(4, 5) ? "LSR" : "LS");
         return out;
     }
 
-    void place(Scheduler& scheduler) {
-        model::Pod pod;
-        pod.meta.ns = "default";
-        pod.meta.name = pod.meta.uid = fmt::format("p{}", next_++);
-        pod.meta.labels = labels();
-        pod.meta.annotations = wishes();
-        pod.spec = spec(pod.meta.labels, pod.meta.annotations);
-        const auto decision = sched::decide_pod(pod, scheduler.ledger, sched::default_profile());
-        ASSERT_EQ(scheduler.decider->choose(pod, scheduler.ledger), decision.verdict.chosen) << "the fast way";
-        if (decision.verdict.chosen == ledger::kNoRow) return;
-        scheduler.ledger.assume(pod, decision.verdict.chosen, decision.charges, decision.which);
-        pod.node = scheduler.ledger.name(decision.verdict.chosen);
-        for (const auto& [key, value] : decision.annotations) pod.meta.annotations.set(key, value);
-        if (const auto fits = rules_.judge_bind(pod, truth_); !fits) {
-            ++refused_;
-            return scheduler.ledger.remove_pod(pod.meta.uid);
-        }
-        ++bound_;
-        drawn_ += decision.charges.empty() ? 0 : 1;
-        pods_[pod.meta.uid] = pod;
-        tell([pod](ledger::Ledger& ledger) { ledger.put(pod); });
-        const auto links = model::read_links(pod.meta.annotations);
-        for (const auto& link : links->named()) {
-            model::Reservation used = reservations_.at(link.uid);
-            if (!used.allocate_once) continue;
-            static_cast<model::ReservationStatus&>(used) = model::succeeded(used, {});
-            store(std::move(used));
-        }
-    }
-
-    void store(model::Reservation object) {
-        object.meta.revision = ++revision_;
-        reservations_[object.meta.uid] = object;
-        const auto shared = std::make_shared<const model::Reservation>(object);
-        tell([shared](ledger::Ledger& ledger) { ledger.put(shared); });
-    }
-
-    void reserve(Scheduler& scheduler) {
-        model::Reservation object;
-        object.meta.name = object.meta.uid = fmt::format("r{}", next_++);
-        object.meta.revision = ++revision_;
-        object.meta.labels = labels();
-        object.spec = spec(object.meta.labels, wishes());
-        model::ReservationOwner owner;
-        owner.labels = model::Selector::parse(random_.chance(1, 2) ? "app=web" : "app=db").value();
-        object.owners.push_back(owner);
-        object.allocate_once = random_.chance(1, 2);
-        if (random_.chance(1, 3)) object.policy = model::AllocatePolicy::Restricted;
-        const auto pending = std::make_shared<const model::Reservation>(object);
-        scheduler.ledger.put(pending);
-        const auto decision = sched::decide_reservation(object, scheduler.ledger, sched::default_profile());
-        ASSERT_EQ(scheduler.decider->choose(object, scheduler.ledger), decision.verdict.chosen) << "the fast way";
-        if (decision.verdict.chosen == ledger::kNoRow) return scheduler.ledger.remove_reservation(object.meta.uid);
-        const std::string node(scheduler.ledger.name(decision.verdict.chosen));
-        scheduler.ledger.assume_reservation(scheduler.ledger.find_reservation(object.meta.uid), decision.verdict.chosen,
-                                            false, decision.which);
-        static_cast<model::ReservationStatus&>(object) = model::placed(object, node, object.spec->requests, {});
-        if (decision.which) object.which = *decision.which;
-        if (!rules_.judge_place(object, truth_)) {
-            ++refused_;
-            return scheduler.ledger.remove_reservation(object.meta.uid);
-        }
-        store(std::move(object));
-    }
-
-    void delete_pod() {
-        if (pods_.empty()) return;
-        auto chosen = pods_.begin();
-        std::advance(chosen, static_cast<long>(random_.below(pods_.size())));
-        const std::string uid = chosen->first;
-        pods_.erase(chosen);
-        tell([uid](ledger::Ledger& ledger) { ledger.remove_pod(uid); });
-    }
-    void end_reservation() {
-        if (reservations_.empty()) return;
-        auto chosen = reservations_.begin();
-        std::advance(chosen, static_cast<long>(random_.below(reservations_.size())));
-        const std::string uid = chosen->first;
-        reservations_.erase(chosen);
-        tell([uid](ledger::Ledger& ledger) { ledger.remove_reservation(uid); });
-    }
-
-    // It knows what is stored, and nothing else.
-    void restart(Scheduler& scheduler) {
-        Scheduler fresh;
+    void tell_machines(ledger::Ledger& fresh) override {
         for (ledger::Row row = 0; row < truth_.rows(); ++row) {
-            fresh.ledger.put(std::make_shared<const model::Node>(truth_.node(row)));
-            fresh.ledger.put(truth_.cores().at(row)->object);
+            fresh.put(std::make_shared<const model::Node>(truth_.node(row)));
+            fresh.put(truth_.cores().at(row)->object);
         }
-        for (const auto& [uid, object] : reservations_) {
-            fresh.ledger.put(std::make_shared<const model::Reservation>(object));
-        }
-        for (const auto& [uid, pod] : pods_) fresh.ledger.put(pod);
+    }
+    void compare(const ledger::Ledger& fresh) override {
         for (ledger::Row row = 0; row < truth_.rows(); ++row) {
-            const auto& is = *fresh.ledger.cores().at(fresh.ledger.row_of(truth_.name(row)));
+            const auto& is = *fresh.cores().at(fresh.row_of(truth_.name(row)));
             const auto& was = *truth_.cores().at(row);
             EXPECT_EQ(is.free.ids(), was.free.ids()) << "what is stored says who has which core";
             for (size_t i = 0; i < was.numa.size(); ++i) EXPECT_EQ(is.numa[i].used, was.numa[i].used);
         }
-        scheduler = std::move(fresh);
     }
 
     // From the stored records alone.
-    void judge() {
+    void judge() override {
         for (const auto& [node, machine] : machines_) {
             std::map<int, std::string> holder;
             for (const auto& [uid, pod] : pods_) {
@@ -295,13 +170,14 @@ private:
         std::map<int, int> by_core;
         for (const int cpu : cpus) {
             EXPECT_LT(cpu, machine.cpus());
+            EXPECT_FALSE(machine.offline.contains(cpu)) << pod.meta.name << " has CPU " << cpu << ", which is off";
             EXPECT_FALSE(machine.reserved.contains(cpu)) << pod.meta.name << " has reserved CPU " << cpu;
             ++by_core[machine.core_of(cpu)];
         }
         const std::string* spec = pod.meta.annotations.find(model::kResourceSpec);
         for (const auto& [core, count] : by_core) {
             if (spec && spec->find(R"(requiredCPUBindPolicy":"Full)") != std::string::npos) {
-                EXPECT_EQ(count, machine.threads) << pod.meta.name;
+                EXPECT_EQ(count, machine.threads_of(core)) << pod.meta.name;
             }
             if (spec && spec->find(R"(requiredCPUBindPolicy":"Spread)") != std::string::npos) {
                 EXPECT_EQ(count, 1) << pod.meta.name;
@@ -309,36 +185,11 @@ private:
         }
     }
 
-    Random random_;
     std::map<std::string, Machine> machines_;
-    std::map<std::string, model::Pod> pods_;
-    std::map<std::string, model::Reservation> reservations_;
-    ledger::Ledger truth_;
-    run::BindRules rules_;
-    std::array<Scheduler, 2> schedulers_;
-    uint64_t revision_ = 0;
-    size_t next_ = 0, bound_ = 0, refused_ = 0, drawn_ = 0;
 };
 
 TEST(Cores, NoneHasTwoHolders) {
-    const char* given = std::getenv("BERTH_SEED");
-    const char* many = std::getenv("BERTH_SEEDS");
-    const uint64_t first = given ? std::stoull(given) : 1;
-    const uint64_t last = given ? first : many ? std::stoull(many) : 60;
-    size_t bound = 0, refused = 0, drawn = 0;
-    for (uint64_t seed = first; seed <= last && !testing::Test::HasFailure(); ++seed) {
-        SCOPED_TRACE(fmt::format("BERTH_SEED={}", seed));
-        CoreTown world(seed);
-        for (int step = 0; step < 150 && !testing::Test::HasFailure(); ++step) world.step();
-        bound += world.bound();
-        refused += world.refused();
-        drawn += world.drawn();
-    }
-    fmt::print("seeds {}-{}: {} bound, {} of them drew, {} refused\n", first, last, bound, drawn, refused);
-    if (given) return;
-    EXPECT_GT(bound, 500u);
-    EXPECT_GT(drawn, 50u);
-    EXPECT_GT(refused, 20u) << "the schedulers never met";
+    live_in_towns([](uint64_t seed) { return std::make_unique<CoreTown>(seed); }, 60, {500, 50, 20});
 }
 
 }  // namespace

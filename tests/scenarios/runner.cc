@@ -130,6 +130,7 @@ private:
             if (table.kind == "node") world_.remove("Node", "", cell(row, "node"));
             if (table.kind == "consumer") world_.remove("Consumer", "", cell(row, "consumer"));
             if (table.kind == "topology") world_.remove("NodeResourceTopology", "", cell(row, "topology"));
+            if (table.kind == "device") world_.remove("Device", "", cell(row, "device"));
         }
     }
     void settle() {
@@ -163,15 +164,30 @@ private:
         if (row.contains("victims")) {
             EXPECT_EQ(joined(outcome.victims), cell(row, "victims"));
         }
-        expect_which(row, pod && pod->which ? pod->which->cores : model::CoreRecord());
+        expect_which(row, pod && pod->which ? *pod->which : model::Which());
         for (const auto& [column, wanted] : row) {
             if (!column.starts_with("score:")) continue;
             const auto score = outcome.scores.find(column.substr(6));
             EXPECT_EQ(score == outcome.scores.end() ? "" : std::to_string(score->second), cell(row, column)) << column;
         }
     }
-    // Which cores, and how much of which NUMA node: "0:cpu=4 1:cpu=2".
-    static void expect_which(const StoryRow& row, const model::CoreRecord& cores) {
+    // "gpu:0 gpu:1=50 rdma:0/vf0.1": of gpu 1 half, of rdma 0 a virtual function.
+    static std::string devices_text(const model::DeviceRecord& devices) {
+        std::string text;
+        for (const auto& share : devices) {
+            const auto part = share.type == model::DeviceType::Gpu ? share.amounts.ratio : share.amounts.core;
+            text += (text.empty() ? "" : " ") + std::string(model::name_of(share.type)) + ":";
+            text += std::to_string(share.minor) + (part == model::kWholeDevice ? "" : "=" + std::to_string(part));
+            for (const auto& function : share.functions) text += "/" + function.bus;
+        }
+        return text;
+    }
+    // Which cores, and how much of which NUMA node: "0:cpu=4 1:cpu=2"; which devices.
+    static void expect_which(const StoryRow& row, const model::Which& which) {
+        const model::CoreRecord& cores = which.cores;
+        if (row.contains("devices")) {
+            EXPECT_EQ(devices_text(which.devices), cell(row, "devices"));
+        }
         if (row.contains("cpus")) {
             EXPECT_EQ(model::cpu_list_text(cores.cpus), cell(row, "cpus"));
         }
@@ -214,7 +230,7 @@ private:
                 for (const auto& owner : holding.owners) owners += (owners.empty() ? "" : ",") + owner.name;
                 EXPECT_EQ(owners, cell(row, "owners"));
             }
-            expect_which(row, holding.which.cores);
+            expect_which(row, holding.which);
             if (row.contains("why")) expect_why(last_["/" + holding.name], cell(row, "why"));
             return;
         }

@@ -34,8 +34,11 @@ JsonObject annotations(const std::string& text) {
 
 JsonObject resources(const StoryRow& row) {
     JsonObject out;
-    for (const auto* name : {"cpu", "memory", "ephemeral-storage", "example.com/gpu"}) {
+    for (const auto* name : {"cpu", "memory", "ephemeral-storage"}) {
         if (const auto amount = cell(row, name); !amount.empty()) out[name] = amount;
+    }
+    for (const auto& [column, value] : row) {  // "example.com/gpu"
+        if (column.find('/') != std::string::npos && !cell(row, column).empty()) out[column] = cell(row, column);
     }
     return out;
 }
@@ -179,16 +182,66 @@ Json topology(const StoryRow& row) {
                       {"zones", zones}};
 }
 
+JsonObject one_device(const char* type, int minor, int pcie, JsonObject resources) {
+    return JsonObject{
+        {"type", type},
+        {"minor", minor},
+        {"id", std::string(type) + "-" + std::to_string(minor)},
+        {"health", true},
+        {"resources", std::move(resources)},
+        {"topology", JsonObject{{"socketID", 0},
+                                {"nodeID", pcie / 2},
+                                {"pcieID", std::to_string(pcie)},
+                                {"busID", "0000:" + std::to_string(pcie) + ":00." + std::to_string(minor)}}}};
+}
+
+// GPUs, two on a PCIe switch and four on a NUMA node; as many rdma devices as it says, one on a switch, each with
+// virtual functions.
+Json device(const StoryRow& row) {
+    const auto number = [&](const char* column) {
+        return cell(row, column).empty() ? 0 : std::stoi(cell(row, column));
+    };
+    const std::string memory = cell(row, "memory").empty() ? "80Gi" : cell(row, "memory");
+    JsonArray devices;
+    for (int minor = 0; minor < number("gpus"); ++minor) {
+        devices.push_back(one_device("gpu", minor, minor / 2,
+                                     {{"koordinator.sh/gpu-core", "100"},
+                                      {"koordinator.sh/gpu-memory-ratio", "100"},
+                                      {"koordinator.sh/gpu-memory", memory}}));
+    }
+    for (int minor = 0; minor < number("rdma"); ++minor) {
+        JsonObject card = one_device("rdma", minor, minor, {{"koordinator.sh/rdma", "100"}});
+        JsonArray functions;
+        for (int i = 0; i < number("vfs"); ++i) {
+            functions.push_back(
+                JsonObject{{"minor", i}, {"busID", "vf" + std::to_string(minor) + "." + std::to_string(i)}});
+        }
+        if (!functions.empty()) {
+            card["vfGroups"] = JsonArray{JsonObject{{"labels", JsonObject{{"type", "fast"}}}, {"vfs", functions}}};
+        }
+        devices.push_back(card);
+    }
+    for (int minor = 0; minor < number("fpga"); ++minor) {
+        devices.push_back(one_device("fpga", minor, minor, {{"koordinator.sh/fpga", "100"}}));
+    }
+    return JsonObject{{"kind", "Device"},
+                      {"apiVersion", "scheduling.koordinator.sh/v1alpha1"},
+                      {"metadata", metadata(row, "device")},
+                      {"spec", JsonObject{{"devices", devices}}}};
+}
+
 }  // namespace
 
 Json object_of(const std::string& kind, const StoryRow& row) {
     if (kind == "node") return node(row);
     if (kind == "pod") return pod(row);
     if (kind == "topology") return topology(row);
+    if (kind == "device") return device(row);
     if (kind == "reservation") return reservation(row);
     if (kind == "consumer") return consumer(row);
-    throw std::runtime_error("a table of \"" + kind +
-                             "\" is not known; its first column must be node, topology, pod, reservation or consumer");
+    throw std::runtime_error(
+        "a table of \"" + kind +
+        "\" is not known; its first column must be node, topology, device, pod, reservation or consumer");
 }
 
 }  // namespace berth::scenarios
