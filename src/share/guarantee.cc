@@ -197,7 +197,6 @@ private:
                 if (r == column && reserved > 0) vessels_.push_back({reserved, asked});
             });
         }
-        tree_.shrunk[column] = 1;
         const double lambda = std::min(1.0, water_level(vessels_, available));
         for (NodeId c = node.children_begin; c < node.children_end; ++c) {
             Node& child = tree_.nodes[c];
@@ -219,7 +218,6 @@ void fit_guarantees(Tree& tree) {
         for (size_t r = 0; r < inner.b.size(); ++r)
             inner.b[r] = std::min(inner.reserved[r], inner.u[r] + inner.fixed[r]);
     }
-    tree.shrunk.assign(tree.columns.size(), 0);
     Guarantees guarantees(tree);
     for (NodeId id = 0; id < tree.nodes.size(); ++id) {
         if (tree.nodes[id].inner == kNoIndex) continue;

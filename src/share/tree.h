@@ -103,7 +103,6 @@ struct Tree {
     std::vector<std::vector<NodeId>> users;  // by column: the root's leaves that need it
     std::vector<int64_t> left;               // of the capacity after the infinite ones, by column; INT64_MAX: infinite
     std::vector<uint8_t> full;               // by column: nothing is left of it
-    std::vector<uint8_t> shrunk;             // by column: guarantees of it did not fit somewhere
     std::vector<double> pool;  // S: what a level of 1 is worth, by column; kInfinity where the capacity is
 };
 

@@ -31,11 +31,11 @@ int64_t floor_of(double amount) {
     return amount >= 9.2e18 ? INT64_MAX : static_cast<int64_t>(amount);
 }
 
-// Of guarantees that were shrunk so much less, so that rounding does not add to them.
+// Of a guarantee that was shrunk so much less, so that rounding does not add to it. `whole`: what it was before.
 constexpr double kSlack = 1e-12;
 
-int64_t least_of(const Tree& tree, uint32_t column, double guaranteed) {
-    return floor_of(tree.shrunk[column] == 0 ? guaranteed : guaranteed * (1 - kSlack));
+int64_t least_of(double guaranteed, double whole, double not_lent = 0) {
+    return floor_of((guaranteed < whole ? guaranteed * (1 - kSlack) : guaranteed) - not_lent);
 }
 
 // By rank. They come in the order of their nodes, which a stable sort by the upper half of the rank keeps.
@@ -69,7 +69,8 @@ public:
         sums_ = whole_.sums.data();
         parts_.reserve(tree.nodes.size());
         whole_.least.resize(tree.keys.size());
-        for (size_t k = 0; k < tree.keys.size(); ++k) whole_.least[k] = least_of(tree, keys_[k].column, keys_[k].b);
+        for (size_t k = 0; k < tree.keys.size(); ++k)
+            whole_.least[k] = least_of(keys_[k].b, static_cast<double>(std::min(keys_[k].reserved, keys_[k].demand)));
         least_ = whole_.least.data();
         set_limits();
         begin();
@@ -94,7 +95,8 @@ private:
             const Inner& inner = tree_.inner_of(node);
             for (size_t r = 0; r < m_; ++r) {
                 if (node.consumer != kNoIndex) {
-                    sums[r].least = least_of(tree_, static_cast<uint32_t>(r), inner.b[r] - inner.fixed[r]);
+                    const double whole = std::min(inner.reserved[r], inner.u[r] + inner.fixed[r]);
+                    sums[r].least = least_of(inner.b[r], whole, inner.fixed[r]);
                     if (node.limited) sums[r].most = limit_of(tree_.problem.consumers[node.consumer], tree_.columns[r]);
                 } else if (tree_.left[r] < INT64_MAX) {
                     sums[r].most = tree_.left[r] - static_cast<int64_t>(std::ceil(inner.fixed[r]));
