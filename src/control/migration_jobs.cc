@@ -167,7 +167,9 @@ private:
         if (pod && node == pod->node)
             return fail("ForbiddenMigratePod", "the room that was found is on the pod's own node");
         if (pod && !is_terminal(*pod)) {
-            if (phase == "Succeeded") return fail("ReservationTaken", "another pod took the room");
+            // A Job makes the replacement while the pod is still on its way out.
+            const bool taken = phase == "Succeeded" && !is_deleting(*pod) && !has_condition("Eviction");
+            if (taken) return fail("ReservationTaken", "another pod took the room");
             return evict(*pod);
         }
         condition("Eviction", "True", "EvictComplete");

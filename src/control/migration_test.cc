@@ -213,6 +213,34 @@ TEST_F(MigrationTest, TheReplacementIsAwaitedUntilItIsReady) {
     EXPECT_EQ(base::find_string(job->document(), {"status", "podRef", "name"}), "web-2");
 }
 
+TEST_F(MigrationTest, TheReplacementMayComeWhileThePodIsOnItsWayOut) {
+    pod("web", "job", "4-5", 9000, "n1", "Job");
+    Json slow = cluster.objects.find("pods", "ns", "web")->document();
+    base::object_at(slow, {"metadata"})["finalizers"] = JsonArray{"example.com/slow"};
+    cluster.put("pods", slow);
+    job("j", "web");
+    ASSERT_TRUE(cluster.settle());
+    say(R"({"phase":"Available","nodeName":"n2"})");
+    ASSERT_TRUE(cluster.settle());
+    ASSERT_TRUE(cluster.objects.find("pods", "ns", "web")->meta.deleted);
+    say(R"({"phase":"Succeeded","nodeName":"n2","currentOwners":[{"namespace":"ns","name":"web-2"}]})");
+    ASSERT_TRUE(cluster.settle());
+    EXPECT_EQ(said("j", "phase"), "Running");
+    cluster.objects.remove("pods", "ns", "web");
+    ASSERT_TRUE(cluster.settle());
+    EXPECT_EQ(said("j", "phase"), "Succeeded");
+}
+
+TEST_F(MigrationTest, WhoTakesTheRoomBeforehandIsAnother) {
+    pod("web", "rs", "4-5");
+    job("j", "web");
+    ASSERT_TRUE(cluster.settle());
+    say(R"({"phase":"Succeeded","nodeName":"n2","currentOwners":[{"namespace":"ns","name":"other"}]})");
+    ASSERT_TRUE(cluster.settle());
+    EXPECT_EQ(said("j", "reason"), "ReservationTaken");
+    EXPECT_TRUE(has_pod("web"));
+}
+
 TEST_F(MigrationTest, WhoHasNoOtherPlaceLeavesReservedCoresByEviction) {
     node("n1", "0-3");
     cluster.put_text(
