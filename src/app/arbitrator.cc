@@ -1,6 +1,11 @@
 #include "app/arbitrator.h"
 
 #include <fmt/format.h>
+#include <openssl/crypto.h>
+
+#include <algorithm>
+#include <cctype>
+#include <fstream>
 
 #include "app/address.h"
 #include "app/attached.h"
@@ -9,6 +14,7 @@
 #include "app/server.h"
 #include "app/webhook.h"
 #include "base/log.h"
+#include "base/private_file.h"
 #include "cli/command.h"
 #include "run/share_webhook_driver.h"
 
@@ -22,7 +28,7 @@ constexpr double kSeconds[] = {0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.
 struct Flags {
     AttachedOptions attached;
     ArbitratorFlags arbitrator;
-    std::string extender;
+    std::string extender, extender_secret;
     std::string webhook;
     std::string mode = "extender";
     bool dry_run = false;
@@ -37,6 +43,8 @@ std::optional<int> parse(std::vector<std::string> words, Flags& flags, run::Arbi
     add_arbitrator_flags(line, flags.arbitrator);
     line.option("--extender", flags.extender,
                 "HOST:PORT to answer schedulers at, /filter and /preempt in plain HTTP: let nobody else reach it");
+    line.option("--extender-secret-file", flags.extender_secret,
+                "a file with a word that the path begins with: urlPrefix is then http://HOST:PORT/WORD");
     line.option("--mode", flags.mode,
                 "how pods are held that may not start: the schedulers ask, or a gate is taken from those that may")
         .one_of({"extender", "gates", "both"})
@@ -61,6 +69,10 @@ std::optional<int> parse(std::vector<std::string> words, Flags& flags, run::Arbi
     options.dry_run = flags.dry_run;
     if (flags.dry_run && !flags.webhook.empty()) {
         line.fail("--webhook: --dry-run writes nothing, so no API server would ask it");
+        return cli::kWrongUsage;
+    }
+    if (flags.extender.empty() && !flags.extender_secret.empty()) {
+        line.fail(base::bad_request("--extender-secret-file: there is no --extender"));
         return cli::kWrongUsage;
     }
     if (flags.mode == "gates" && !flags.extender.empty()) {
@@ -88,6 +100,16 @@ Result<std::optional<ShareDoor>> open_share_webhook(const Flags& flags, const ru
     door.connect = [attached = flags.attached] { return link::connect(attached.access, attached.remote); };
     TRY(door.connect());
     return std::optional<ShareDoor>(std::move(door));
+}
+
+Result<std::string> read_secret(const std::string& file) {
+    TRY(base::check_private(file));
+    std::ifstream in(file);
+    std::string word;
+    in >> word;
+    const bool plain = std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isalnum(c) != 0; });
+    if (!word.empty() && plain) return word;
+    return base::bad_request(fmt::format("--extender-secret-file {}: must hold one word of letters and digits", file));
 }
 
 class Arbitrator final : public Component {
@@ -140,9 +162,11 @@ Result<run::ArbitratorOptions> read_arbitrator_flags(const ArbitratorFlags& flag
     return options;
 }
 
-Result<std::unique_ptr<ExtenderPort>> ExtenderPort::open(const std::string& text, base::Metrics& metrics) {
+Result<std::unique_ptr<ExtenderPort>> ExtenderPort::open(const std::string& text, const std::string& secret_file,
+                                                         base::Metrics& metrics) {
     const Address address = TRY(parse_address("--extender", text));
     std::unique_ptr<ExtenderPort> out(new ExtenderPort);
+    if (!secret_file.empty()) out->secret_ = "/" + TRY(read_secret(secret_file));
     out->seconds_ =
         &metrics.histogram("berth_share_extender_seconds", "How long questions of schedulers took.", {}, kSeconds);
     api::HttpOptions http;
@@ -164,10 +188,15 @@ Result<std::unique_ptr<ExtenderPort>> ExtenderPort::open(const std::string& text
 }
 
 api::Response ExtenderPort::answer(const api::Request& request) const {
-    if (request.path != "/filter" && request.path != "/preempt") return {404, "text/plain", {}, "404 page not found\n"};
+    // A page in a browser that can reach this port names where it is from.
+    if (!request.header("origin").empty()) return {403, "text/plain", {}, "no page may ask\n"};
+    const std::string_view path = request.path;
+    const bool knows = path.size() >= secret_.size() && CRYPTO_memcmp(path.data(), secret_.data(), secret_.size()) == 0;
+    const auto verb = knows ? path.substr(secret_.size()) : "";
+    if (verb != "/filter" && verb != "/preempt") return {404, "text/plain", {}, "404 page not found\n"};
     if (request.method != "POST") return {405, "text/plain", {}, "only POST\n"};
     const auto begin = base::system_clock().now();
-    auto reply = request.path == "/filter" ? desk_->filter(request.body, begin) : desk_->preempt(request.body, begin);
+    auto reply = verb == "/filter" ? desk_->filter(request.body, begin) : desk_->preempt(request.body, begin);
     const auto took = std::chrono::duration<double>(base::system_clock().now() - begin);
     seconds_->observe(took.count());
     return {reply.code, reply.code == 200 ? "application/json" : "text/plain", {}, std::move(reply.body)};
@@ -184,7 +213,7 @@ int arbitrator(std::vector<std::string> words) {
     base::Metrics questions;  // the port is there before, and without, what leads
     std::unique_ptr<ExtenderPort> port;
     if (!flags.extender.empty()) {
-        auto opened = ExtenderPort::open(flags.extender, questions);
+        auto opened = ExtenderPort::open(flags.extender, flags.extender_secret, questions);
         if (!opened) {
             fmt::print(stderr, "berth arbitrator: {}\n", opened.error().message);
             return cli::kFailed;

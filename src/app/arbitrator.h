@@ -24,8 +24,9 @@ Result<run::ArbitratorOptions> read_arbitrator_flags(const ArbitratorFlags& flag
 // The port where schedulers ask, from the start on: as long as nobody leads here they hear that.
 class ExtenderPort {
 public:
-    // HOST:PORT
-    static Result<std::unique_ptr<ExtenderPort>> open(const std::string& address, base::Metrics& metrics);
+    // HOST:PORT, and a file with a word that paths begin with: who does not know it gets no answer. Empty: no file.
+    static Result<std::unique_ptr<ExtenderPort>> open(const std::string& address, const std::string& secret_file,
+                                                      base::Metrics& metrics);
 
     const std::shared_ptr<run::ShareDesk>& desk() const { return desk_; }
     uint16_t port() const { return port_; }
@@ -34,6 +35,7 @@ private:
     ExtenderPort() = default;
     api::Response answer(const api::Request& request) const;
 
+    std::string secret_;  // "", or with a slash before it
     std::shared_ptr<run::ShareDesk> desk_ = std::make_shared<run::ShareDesk>();
     std::unique_ptr<api::HttpServer> http_;
     base::Histogram* seconds_ = nullptr;

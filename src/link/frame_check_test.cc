@@ -102,6 +102,9 @@ TEST_F(FrameCheckTest, ResetsAreCountedOfBothSides) {
 TEST_F(FrameCheckTest, FramesThatCarryNothingAreCounted) {
     EXPECT_EQ(passes(frame(kPing, 0, 0, 8), 600), 600);
     EXPECT_EQ(passes(frame(kSettings, 0, 0, 6), 1000), limits_.odd - 600);
+}
+
+TEST_F(FrameCheckTest, OnlyDataAndHeadersAreLarge) {
     EXPECT_EQ(send(frame(kSettings, 0, 0, 60000)), "a frame is too large");
 }
 

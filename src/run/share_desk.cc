@@ -13,6 +13,8 @@ namespace berth::run {
 namespace {
 
 constexpr base::Duration kInFlight = std::chrono::seconds(30);
+// An answer repeats the reason for each.
+constexpr size_t kMostNames = 100'000;
 
 const ShareDesk::Reply kClosed{503, "another one leads, or not everything has been seen yet\n"};
 
@@ -149,6 +151,9 @@ ShareDesk::Reply ShareDesk::filter(std::string_view body, base::Instant now) {
     const auto question = parse_here(std::string(body));
     if (!question) return wrong(question.error().message);
     const bool alone = absent((*question)["Nodes"]) && absent((*question)["NodeNames"]);
+    const auto names = names_in(*question);
+    if (names.size() > kMostNames)
+        return wrong(fmt::format("{} nodes are named, at most {} may be", names.size(), kMostNames));
     std::string why;
     Names kept;
     {
@@ -161,7 +166,6 @@ ShareDesk::Reply ShareDesk::filter(std::string_view body, base::Instant now) {
         if (why.empty()) kept = kept_from(*pod);
     }
     if (alone) return {200, verdict(why)};
-    const auto names = names_in(*question);
     return {200, why.empty() ? all_nodes(*question, names, kept) : no_node(*question, names, why)};
 }
 
@@ -215,7 +219,8 @@ std::string ShareDesk::judge(const share::ScenePod& pod, base::Instant now, bool
     }
     if (!infinite_.contains(pod.ns)) {
         if (!waiting_.contains(pod.uid)) add_demand(pod);
-        const auto& flight = flights_[pod.ns];
+        const auto known = flights_.find(pod.ns);
+        const Flight flight = known == flights_.end() ? Flight() : known->second;
         const auto& account = account_of(pod.ns);
         std::string why = share::refusal(
             {account.used, flight.amounts, account.share.deserved, account.hard, account.pods + flight.pods}, pod.size);
@@ -265,9 +270,9 @@ void ShareDesk::add_demand(const share::ScenePod& pod) {
 void ShareDesk::end_grant(const std::string& uid) {
     const auto found = grants_.find(uid);
     if (found == grants_.end()) return;
-    auto& flight = flights_[found->second.ns];
-    flight.amounts.subtract(found->second.size);
-    --flight.pods;
+    const auto flight = flights_.find(found->second.ns);
+    flight->second.amounts.subtract(found->second.size);
+    if (--flight->second.pods == 0) flights_.erase(flight);
     grants_.erase(found);
 }
 
