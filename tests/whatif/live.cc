@@ -259,7 +259,8 @@ std::string Live::why() const {
 
 // Those who would make others again go first.
 void Live::clear() {
-    for (const auto& record : server_->store().list({.kind = "apps/daemonsets"})->records) {
+    const auto daemonsets = server_->store().list({.kind = "apps/daemonsets"});
+    for (const auto& record : daemonsets->records) {
         remove(kDaemonSets, record->key.name);
     }
     for (const auto& document : dump()) {
