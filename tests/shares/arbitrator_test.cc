@@ -54,6 +54,7 @@ protected:
         for (const auto* kind : {"kuabe-arbitrator.incubator.k8s.io/consumers",
                                  "kuabe-arbitrator.incubator.k8s.io/allocations", "pods", "events"}) {
             const auto listed = live_.server().store().list({.kind = kind});
+            if (!listed) continue;
             for (const auto& record : listed->records) out.push_back(record->revision);
         }
         return out;
@@ -78,6 +79,7 @@ protected:
     std::set<std::string> staying(const std::string& ns) {
         std::set<std::string> out;
         const auto listed = live_.server().store().list({.kind = "pods", .ns = ns});
+        if (!listed) return out;
         for (const auto& record : listed->records) {
             const bool goes = record->bytes->find("\"deletionTimestamp\"") != std::string::npos;
             if (!goes) out.insert(record->key.name);
