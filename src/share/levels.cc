@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <utility>
 
+#include "share/digits.h"
 #include "share/tree.h"
 
 // Rule 2. A clock s runs at every inner node; a child of weight w stands at level l = w s.
@@ -27,7 +29,7 @@ struct Moment {
     uint32_t version = 0;
 };
 struct Later {
-    bool operator()(const Moment& a, const Moment& b) const { return a.at != b.at ? a.at > b.at : a.node > b.node; }
+    bool operator()(const Moment& a, const Moment& b) const { return a.at > b.at || (a.at == b.at && a.node > b.node); }
 };
 
 // Where a leaf stands on its way: tau = a + slope l.
@@ -66,11 +68,15 @@ public:
             course.growers.assign(m_, 0);
             for (auto* flags : {&course.above, &course.full, &course.closing}) flags->assign(m_, 0);
         }
-        course(kRoot).moments.reserve(tree.nodes.size());
+        first_.reserve(tree.nodes.size());
     }
 
     void run() {
         for (auto id = static_cast<NodeId>(tree_.nodes.size()); id-- > 0;) begin(id);
+        std::reverse(first_.begin(), first_.end());
+        std::vector<Moment> other;
+        sort_by_digits(first_, other, 0, [](const Moment& moment) { return std::bit_cast<uint64_t>(moment.at); });
+        begun_ = true;
         while (step_root()) {
         }
         for (NodeId id = 1; id < tree_.nodes.size(); ++id) finish(id);
@@ -125,7 +131,10 @@ private:
     size_t m_;
     std::vector<Way> ways_;
     std::vector<Course> courses_;
-    size_t moving_ = 0;            // leaves
+    size_t moving_ = 0;          // leaves
+    std::vector<Moment> first_;  // of the root's leaves, the first moment of each, in order
+    size_t next_first_ = 0;
+    bool begun_ = false;
     std::vector<double> since_;    // of the root's columns: the clock at which its sum is exact
     std::vector<double> full_at_;  // when it is full, if all goes straight on
     std::vector<size_t> stale_;    // columns of which that is another now
@@ -227,8 +236,10 @@ void Sweep::count(NodeId id, const Way& way, bool counts) {
 
 void Sweep::push_leaf(NodeId id) {
     const Node& leaf = node(id);
+    const Moment moment{next_bend(leaf, ways_[id]) / leaf.weight, id, 0};
+    if (!begun_ && leaf.parent == kRoot) return first_.push_back(moment);
     auto& moments = course(leaf.parent).moments;
-    moments.push_back({next_bend(leaf, ways_[id]) / leaf.weight, id, 0});
+    moments.push_back(moment);
     std::push_heap(moments.begin(), moments.end(), Later{});
 }
 
@@ -432,7 +443,9 @@ bool Sweep::step_root() {
     if (moving_ == 0) return false;
     foresee();
     Course& at = courses_.front();
-    double when = at.moments.empty() ? kInfinity : at.moments.front().at;
+    const bool fresh =
+        next_first_ < first_.size() && (at.moments.empty() || Later{}(at.moments.front(), first_[next_first_]));
+    double when = fresh ? first_[next_first_].at : at.moments.empty() ? kInfinity : at.moments.front().at;
     size_t fullest = m_;
     const double* full_at = full_at_.data();
     for (size_t r = 0; r < m_; ++r) {
@@ -446,9 +459,11 @@ bool Sweep::step_root() {
         saturate(kRoot, fullest);
         return true;
     }
-    const Moment moment = at.moments.front();
-    std::pop_heap(at.moments.begin(), at.moments.end(), Later{});
-    at.moments.pop_back();
+    const Moment moment = fresh ? first_[next_first_++] : at.moments.front();
+    if (!fresh) {
+        std::pop_heap(at.moments.begin(), at.moments.end(), Later{});
+        at.moments.pop_back();
+    }
     const bool stale = node(moment.node).inner != kNoIndex && course(moment.node).version != moment.version;
     if (!stale) child_moment(kRoot, moment.node);
     return true;

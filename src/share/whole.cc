@@ -1,9 +1,8 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <utility>
 
 #include "base/saturating.h"
+#include "share/digits.h"
 #include "share/tree.h"
 
 // Rule 4. A leaf deserves as many of its pods, in the order in which they are kept, as its share covers; the fractions
@@ -38,25 +37,6 @@ int64_t least_of(double guaranteed, double whole, double not_lent = 0) {
     return floor_of((guaranteed < whole ? guaranteed * (1 - kSlack) : guaranteed) - not_lent);
 }
 
-// By rank. They come in the order of their nodes, which a stable sort by the upper half of the rank keeps.
-void sort_parts(std::vector<Part>& parts) {
-    constexpr size_t kFew = 256, kDigits = 1 << 11;
-    if (parts.size() < kFew) {
-        std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.rank < b.rank; });
-        return;
-    }
-    std::vector<Part> other(parts.size());
-    for (const int shift : {32, 43, 54}) {
-        std::array<uint32_t, kDigits> places{};
-        const auto digit = [&](const Part& part) { return (part.rank >> shift) & (kDigits - 1); };
-        for (const Part& part : parts) ++places[digit(part)];
-        uint32_t place = 0;
-        for (uint32_t& count : places) place += std::exchange(count, place);
-        for (const Part& part : parts) other[places[digit(part)]++] = part;
-        parts.swap(other);
-    }
-}
-
 class Rounding {
 public:
     Rounding(const Tree& tree, Whole& whole) : tree_(tree), whole_(whole), m_(tree.columns.size()) {
@@ -80,7 +60,9 @@ public:
         for (NodeId id = 1; id < tree_.nodes.size(); ++id) {
             if (nodes_[id].leaf != kNoIndex) round_down(id);
         }
-        sort_parts(parts_);
+        // They come in the order of their nodes.
+        std::vector<Part> other;
+        sort_by_digits(parts_, other, 32, [](const Part& part) { return part.rank; });
         for (const Part& part : parts_) {
             const int64_t* size = tree_.sizes.data() + tree_.runs[part.run].sizes;
             if (short_of_share(part.node(), size) && take(part.node(), size, 1)) ++whole_.pods[part.node()];
@@ -122,12 +104,32 @@ private:
     // Takes so many pods of this size for a leaf, if everybody above has room for them.
     bool take(NodeId id, const int64_t* size, int64_t count) {
         const Node& node = nodes_[id];
+        if (node.parent == kRoot) return take_at_root(node, size, count);
         for (uint32_t k = node.keys_begin; k < node.keys_end; ++k) {
             const int64_t more = size[k - node.keys_begin] * count;
             if (more > 0 && !has_room(node, k, more)) return false;
         }
         for (uint32_t k = node.keys_begin; k < node.keys_end; ++k) {
             if (const int64_t more = size[k - node.keys_begin] * count; more > 0) add(node, k, more);
+        }
+        return true;
+    }
+
+    // The same where nothing but the cluster is above.
+    bool take_at_root(const Node& node, const int64_t* size, int64_t count) {
+        const auto counts = [&](uint32_t k, int64_t next) {
+            return std::max(next, least_[k]) - std::max(taken_[k], least_[k]);
+        };
+        for (uint32_t k = node.keys_begin; k < node.keys_end; ++k) {
+            const int64_t next = taken_[k] + size[k - node.keys_begin] * count;
+            const int64_t by = counts(k, next);
+            const Whole::Sum& at = sums_[keys_[k].column];
+            if (by > 0 && (next > keys_[k].limit || at.sum + by > std::max(at.least, at.most))) return false;
+        }
+        for (uint32_t k = node.keys_begin; k < node.keys_end; ++k) {
+            const int64_t next = taken_[k] + size[k - node.keys_begin] * count;
+            sums_[keys_[k].column].sum += counts(k, next);
+            taken_[k] = next;
         }
         return true;
     }
