@@ -8,9 +8,6 @@
 namespace berth::run {
 namespace {
 
-constexpr const char* kRecord = "scheduling.koordinator.sh/device-allocated";
-constexpr const char* kLink = "scheduling.koordinator.sh/reservation-allocated";
-
 class BindGuardDevicesTest : public testing::Test {
 protected:
     BindGuardDevicesTest() : store_(*store::Store::open(store::memory_log())), guard_(*store_) {
@@ -54,6 +51,9 @@ protected:
                                                   {"annotations", notes}}},
                           {"spec", JsonObject{{"nodeName", node}, {"containers", JsonArray{container}}}}};
     }
+    static constexpr const char* kRecord = "scheduling.koordinator.sh/device-allocated";
+    static constexpr const char* kLink = "scheduling.koordinator.sh/reservation-allocated";
+
     // Of one GPU so many percents.
     static JsonObject record_of(int minor, int percent) {
         return {{"gpu", JsonArray{JsonObject{
