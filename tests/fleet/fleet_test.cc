@@ -23,11 +23,17 @@ class Judge {
 public:
     explicit Judge(Tree& tree) : tree_(tree) {
         tree.check = [this] { look(); };
+        for (size_t i = 0; i < tree.layers(); ++i) tree.server(i).written = [this, i] { written_.insert(i); };
     }
     void may_exceed(const std::string& leaf) { shrunk_.insert(leaf); }
     void may_vanish(const std::string& pool) { vanishing_.insert(pool); }
 
 private:
+    struct Known {
+        uint64_t revision = 0;
+        std::map<std::string, int> ranks;
+        bool committed = false;
+    };
     void look() {
         std::map<std::string, std::string> homes;
         for (const auto& leaf : tree_.leaves) {
@@ -43,6 +49,7 @@ private:
                 if (hold.state != model::HoldState::Accepted) continue;
                 used += cpu_of(hold.ask.resources);
                 EXPECT_FALSE(table.machines().contains(lineage)) << "I3: " << lineage << " has a hold and a machine";
+                if (hold.ask.keeps()) continue;
                 EXPECT_TRUE(hold.until && *hold.until - tree_.clock.now() <= minutes(2)) << "I5: " << lineage;
             }
             if (!shrunk_.contains(leaf->name)) {
@@ -50,14 +57,14 @@ private:
             }
             forward(leaf->name, table);
         }
-        for (size_t i = 0; i < tree_.layers(); ++i) {
-            for (const auto& record : tree_.server(i).list("core.ironcore.dev/reservations")) look(*record);
+        for (const size_t i : std::exchange(written_, {})) {
+            for (const auto& record : tree_.server(i).list("core.ironcore.dev/reservations"))
+                look(*record, known_[{i, record->uid}]);
             if (i == 0) look_at_machines(tree_.server(i));
         }
     }
     // I6, I7, I10 and I11 of one object, whenever it has changed.
-    void look(const store::Record& record) {
-        Known& known = known_[record.uid];
+    void look(const store::Record& record, Known& known) {
         if (std::exchange(known.revision, record.revision) == record.revision) return;
         const Json object = crash::SmallServer::document(record);
         const auto read = fleet::read_reservation(object);
@@ -115,15 +122,11 @@ private:
     }
 
     Tree& tree_;
+    std::set<size_t> written_;  // layers
     std::set<std::string> shrunk_;
     std::set<std::string> vanishing_;
     std::map<std::string, int> ranks_;
-    struct Known {
-        uint64_t revision = 0;
-        std::map<std::string, int> ranks;
-        bool committed = false;
-    };
-    std::map<std::string, Known> known_;
+    std::map<std::pair<size_t, std::string>, Known> known_;  // by layer and uid
     std::map<std::string, uint64_t> seen_;
     std::set<std::string> committed_;  // lineage and pool
 };

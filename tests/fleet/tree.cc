@@ -154,9 +154,9 @@ void Tree::add_scheduler() {
 
 int64_t Tree::entries(const std::string& reservation) const {
     for (const auto& record : layers_.front()->server.list(kReservations)) {
+        if (record->key.name != reservation) continue;
         const Json object = crash::SmallServer::document(*record);
-        const Json* pools = base::find(object, {"status", "pools"});
-        if (base::find_string(object, {"metadata", "name"}) == reservation && pools != nullptr)
+        if (const Json* pools = base::find(object, {"status", "pools"}))
             return static_cast<int64_t>(pools->get_array().size());
     }
     return 0;

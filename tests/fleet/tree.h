@@ -80,7 +80,7 @@ public:
     void add_scheduler();  // a second one of the top layer
     int64_t entries(const std::string& reservation) const;
     size_t layers() const { return layers_.size(); }
-    const crash::SmallServer& server(size_t layer) const { return layers_[layer]->server; }
+    crash::SmallServer& server(size_t layer) const { return layers_[layer]->server; }
     void resize(Leaf& leaf, int64_t cpu);
 
     // The machines of the top layer, by name: their pool and state.
