@@ -118,8 +118,8 @@ TEST_F(PreemptingTest, WhoIsLessImportantLosesItsNomination) {
     told();
     pending("urgent", 4000, 20);
     step();
-    EXPECT_EQ(told(), (Lines{"refuse urgent -> n1: 0/1 nodes are available: 1 Insufficient cpu.", "clear p",
-                             "mark a for urgent"}));
+    EXPECT_EQ(told(), (Lines{"refuse urgent -> n1: 0/1 nodes are available: 1 Insufficient cpu.", "mark a for urgent",
+                             "clear p"}));
     done();
     done();
     told();

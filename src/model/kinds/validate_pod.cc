@@ -157,7 +157,8 @@ void whole_pod_resources(const Json& spec, const Where& where, Causes& causes) {
         add_requests(container, sum);
     }
     grow_to(sum, before);
-    const Where list = where.member("resources").member("requests");
+    const Where at = where.member("resources");
+    const Where list = at.member("requests");
     for (const auto& request : whole) {
         const auto asked = Quantity::parse(string_at(request.value(), ""));
         const auto together = sum.find(std::string_view(request.key()));
