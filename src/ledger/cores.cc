@@ -83,7 +83,7 @@ void NodeCores::recompute() {
     for (const auto& core : layout->cores) {
         const int64_t here = core.cpus.within(free).count();
         if (here > 0) ++started;
-        if (here == core.threads) whole += here;
+        if (here == layout->threads) whole += here;
     }
     count_numa();
 }

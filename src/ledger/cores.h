@@ -72,7 +72,7 @@ struct NodeCores {
     CpuBits by_pods;  // taken
     CpuBits free;
     int64_t free_cpus = 0;
-    int64_t whole = 0;                     // of these, on cores that are wholly free
+    int64_t whole = 0;                     // of these, on cores that are wholly free, and have all their threads
     int64_t started = 0;                   // cores with any free
     CpuBits alone_on_core, alone_on_numa;  // cores and NUMA nodes of those who want no others with the same wish there
     std::vector<NumaUse> numa;             // as the layout's

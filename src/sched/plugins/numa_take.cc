@@ -11,10 +11,11 @@ namespace {
 using ledger::CpuBits;
 using Layout = ledger::CoreLayout;
 
+// A core of which a thread is off is none: what is asked for in whole cores would not divide.
 CpuBits whole_cores(const Layout& layout, const CpuBits& pool) {
     CpuBits out;
     for (const auto& core : layout.cores) {
-        if (pool.covers(core.cpus)) out.add(core.cpus);
+        if (core.threads == layout.threads && pool.covers(core.cpus)) out.add(core.cpus);
     }
     return out;
 }
