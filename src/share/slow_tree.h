@@ -12,6 +12,9 @@ namespace berth::share {
 //   A leaf at level l has x = max(b, tau u), tau = min(1, min over r of (b[r] + l S[r]) / u[r]). A child's level is its
 //   weight times its parent's inner clock. The level of an area grows by what it takes beyond its guarantee, in the
 //   resource in which it grows fastest; what grows below it is free. Who needs more of a resource that is full stops.
+// Pools of next to nothing make small errors large.
+using Real = long double;
+
 class SlowTree {
 public:
     explicit SlowTree(const Problem& problem);
@@ -19,22 +22,22 @@ public:
     double share(size_t consumer, ResourceId id) const;
 
 private:
-    using Amounts = std::vector<double>;
+    using Amounts = std::vector<Real>;
     struct Node {
         size_t consumer = 0;
-        double weight = 1;
+        Real weight = 1;
         size_t parent = 0;
         std::vector<size_t> children;
         bool leaf = false;
         Amounts u, b, reserved, cap, fixed, extra;  // extra: given by rule 3
-        double level = 0;                           // of a leaf
-        double tau = 0;                             // where it stands, once it is stopped
+        Real level = 0;                             // of a leaf
+        Real tau = 0;                               // where it stands, once it is stopped
         bool stopped = false;
         std::vector<uint8_t> full;  // of an area
     };
     struct Pace {
-        Amounts growth;    // that its parent sees, by the parent's clock
-        double clock = 0;  // its own, by the parent's
+        Amounts growth;  // that its parent sees, by the parent's clock
+        Real clock = 0;  // its own, by the parent's
     };
 
     void build();
@@ -44,24 +47,24 @@ private:
     void fit(size_t id, const Amounts& available);
     void weigh_leaves();
 
-    double unstopped(const Node& node) const;
-    double tau(const Node& node) const { return node.stopped ? node.tau : unstopped(node); }
+    Real unstopped(const Node& node) const;
+    Real tau(const Node& node) const { return node.stopped ? node.tau : unstopped(node); }
     size_t line(const Node& node) const;
     bool takes(const Node& node, size_t r) const;
-    double taken(size_t id, size_t r) const;
-    double counted(size_t id, size_t r) const;
+    Real taken(size_t id, size_t r) const;
+    Real counted(size_t id, size_t r) const;
     bool above(size_t id, size_t r) const;
     bool closed(size_t id, size_t r) const;
     Pace pace(size_t id) const;
     bool free_growth(size_t id) const;
-    void move(size_t id, double by);
+    void move(size_t id, Real by);
     void fill_up();
     void stop_leaves();
     std::vector<uint8_t> structure() const;
     bool step(size_t id);
 
-    double room(size_t id, size_t r) const;
-    void give(size_t id, size_t r, double amount);
+    Real room(size_t id, size_t r) const;
+    void give(size_t id, size_t r, Real amount);
     void spread();
 
     const Problem& problem_;

@@ -10,16 +10,16 @@
 namespace berth::share {
 namespace {
 
-constexpr double kEnd = std::numeric_limits<double>::infinity();
-constexpr double kSame = 1e-11;
+constexpr Real kEnd = std::numeric_limits<Real>::infinity();
+constexpr Real kSame = 1e-15;
 
-double halve(double low, double high, const std::function<bool(double)>& fits) {
+Real halve(Real low, Real high, const std::function<bool(Real)>& fits) {
     for (int i = 0; i < 200; ++i) (fits((low + high) / 2) ? low : high) = (low + high) / 2;
     return low;
 }
 
-double number(const Resources& amounts, ResourceId id, double otherwise) {
-    return amounts.has(id) ? static_cast<double>(amounts.get(id)) : otherwise;
+Real number(const Resources& amounts, ResourceId id, Real otherwise) {
+    return amounts.has(id) ? static_cast<Real>(amounts.get(id)) : otherwise;
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ SlowTree::SlowTree(const Problem& problem) : problem_(problem) {
     build();
     for (size_t id = nodes_.size(); id-- > 0;) add_up(id);
     for (size_t r = 0; r < resources_.size(); ++r) {
-        const double capacity = nodes_[0].cap[r];
+        const Real capacity = nodes_[0].cap[r];
         pool_.push_back(capacity == kEnd ? kEnd : std::max(capacity - nodes_[0].reserved[r], 1e-9 * capacity));
     }
     for (size_t id = 0; id < nodes_.size(); ++id) {
@@ -61,12 +61,12 @@ size_t SlowTree::add_node(size_t consumer, size_t parent, bool leaf) {
 void SlowTree::build() {
     add_node(SIZE_MAX, 0, false);
     for (size_t r = 0; r < resources_.size(); ++r) {
-        double left = number(problem_.capacity, resources_[r], kEnd);
+        Real left = number(problem_.capacity, resources_[r], kEnd);
         for (const auto& consumer : problem_.consumers) {
             for (const auto& leaf : consumer.leaves)
                 if (consumer.infinite) left -= number(leaf.demand, resources_[r], 0);
         }
-        nodes_[0].cap[r] = std::max(0.0, left);
+        nodes_[0].cap[r] = std::max(Real(0), left);
     }
     node_of_.assign(problem_.consumers.size(), SIZE_MAX);
     for (size_t id = 0; id < nodes_.size(); ++id) {
@@ -80,14 +80,14 @@ void SlowTree::build() {
             });
             node_of_[i] = add_node(i, id, !area && child.leaves.size() <= 1);
             Node& node = nodes_[node_of_[i]];
-            node.weight = static_cast<double>(child.weight);
+            node.weight = static_cast<Real>(child.weight);
             Leaf all;
             for (const auto& leaf : child.leaves) all.demand.add(leaf.demand);
             if (node.leaf && !child.leaves.empty()) clip(node, child.leaves.front(), all);
             if (node.leaf) continue;
             for (size_t r = 0; r < resources_.size() && area; ++r) {
-                const double hard = number(child.hard, resources_[r], kEnd);
-                const double most = number(child.borrowing_limit, resources_[r], kEnd);
+                const Real hard = number(child.hard, resources_[r], kEnd);
+                const Real most = number(child.borrowing_limit, resources_[r], kEnd);
                 node.cap[r] = std::min(hard, number(child.reserved, resources_[r], 0) + most);
             }
             for (const auto& leaf : child.leaves) {
@@ -103,15 +103,15 @@ void SlowTree::clip(Node& node, const Leaf& leaf, const Leaf& asked) {
     const Consumer& consumer = problem_.consumers[node.consumer];
     const bool alone = node_of_[node.consumer] == static_cast<size_t>(&node - nodes_.data()) ||
                        nodes_[node.parent].consumer != node.consumer;
-    double within_hard = 1, most = 1;
+    Real within_hard = 1, most = 1;
     for (const ResourceId id : resources_) {
-        const double demand = number(asked.demand, id, 0);
+        const Real demand = number(asked.demand, id, 0);
         if (number(leaf.demand, id, 0) <= 0 || demand <= 0) continue;
         within_hard = std::min(within_hard, number(consumer.hard, id, kEnd) / demand);
         most = std::min(most, (number(consumer.reserved, id, 0) + number(consumer.borrowing_limit, id, kEnd)) / demand);
     }
     for (size_t r = 0; r < resources_.size(); ++r) {
-        const double demand = number(leaf.demand, resources_[r], 0);
+        const Real demand = number(leaf.demand, resources_[r], 0);
         node.u[r] = demand * std::min(most, within_hard);
         if (alone && demand > 0)
             node.b[r] = std::min(number(consumer.reserved, resources_[r], 0), demand * within_hard);
@@ -124,18 +124,17 @@ void SlowTree::add_up(size_t id) {
     Amounts keeps(resources_.size(), 0);
     const bool part = id != 0 && nodes_[node.parent].consumer == node.consumer;
     for (size_t r = 0; r < resources_.size(); ++r) {
-        const double stated =
-            id == 0 || part ? 0 : number(problem_.consumers[node.consumer].reserved, resources_[r], 0);
+        const Real stated = id == 0 || part ? 0 : number(problem_.consumers[node.consumer].reserved, resources_[r], 0);
         node.reserved[r] = std::max(node.reserved[r], stated);
         if (!node.leaf) {
             node.u[r] = std::min(node.u[r], node.cap[r]);
             node.b[r] = std::min(node.reserved[r], node.u[r] + node.fixed[r]);
         }
         if (id == 0) continue;
-        const double asked = node.leaf ? std::max(node.u[r], node.b[r]) : node.u[r] + node.fixed[r];
+        const Real asked = node.leaf ? std::max(node.u[r], node.b[r]) : node.u[r] + node.fixed[r];
         if (!part)
             keeps[r] = std::max(
-                0.0, stated - asked - number(problem_.consumers[node.consumer].lending_limit, resources_[r], kEnd));
+                Real(0), stated - asked - number(problem_.consumers[node.consumer].lending_limit, resources_[r], kEnd));
         Node& parent = nodes_[node.parent];
         parent.u[r] += node.leaf ? std::max(node.u[r], node.b[r]) : node.u[r];
         parent.fixed[r] += keeps[r] + (node.leaf ? 0 : node.fixed[r]);
@@ -149,17 +148,17 @@ void SlowTree::fit(size_t id, const Amounts& available) {
         const auto asked = [&](const Node& child) {
             return child.leaf ? std::max(child.u[r], child.b[r]) : child.u[r] + child.fixed[r];
         };
-        const auto sum = [&](double part) {
-            double total = 0;
+        const auto sum = [&](Real part) {
+            Real total = 0;
             for (const size_t c : nodes_[id].children) {
                 const Node& child = nodes_[c];
                 total += child.reserved[r] > 0 ? std::min({child.b[r], asked(child), part * child.reserved[r]}) : 0;
             }
             return total;
         };
-        const double most = std::max(0.0, available[r] - nodes_[id].fixed[r]);
+        const Real most = std::max(Real(0), available[r] - nodes_[id].fixed[r]);
         if (sum(1) <= most) continue;
-        const double part = halve(0, 1, [&](double at) { return sum(at) <= most; });
+        const Real part = halve(0, 1, [&](Real at) { return sum(at) <= most; });
         for (const size_t c : nodes_[id].children) {
             Node& child = nodes_[c];
             child.b[r] = std::min({child.b[r], asked(child), part * child.reserved[r]});
@@ -171,7 +170,7 @@ void SlowTree::fit(size_t id, const Amounts& available) {
 void SlowTree::weigh_leaves() {
     for (auto& node : nodes_) {
         if (!node.leaf || nodes_[node.parent].consumer != node.consumer) continue;
-        double most = 0;
+        Real most = 0;
         for (size_t r = 0; r < resources_.size(); ++r)
             if (pool_[r] > 0 && pool_[r] < kEnd) most = std::max(most, node.u[r] / pool_[r]);
         node.weight = most > 0 ? most : 1;
@@ -180,8 +179,8 @@ void SlowTree::weigh_leaves() {
 
 // ---- rule 2
 
-double SlowTree::unstopped(const Node& node) const {
-    double out = 1;
+Real SlowTree::unstopped(const Node& node) const {
+    Real out = 1;
     for (size_t r = 0; r < resources_.size(); ++r)
         if (node.u[r] > 0 && pool_[r] < kEnd) out = std::min(out, (node.b[r] + node.level * pool_[r]) / node.u[r]);
     return out;
@@ -189,7 +188,7 @@ double SlowTree::unstopped(const Node& node) const {
 
 // The resource that holds a leaf back; none: it has all, or cannot move.
 size_t SlowTree::line(const Node& node) const {
-    const double at = unstopped(node);
+    const Real at = unstopped(node);
     if (node.stopped || node.weight <= 0 || at >= 1) return SIZE_MAX;
     size_t best = SIZE_MAX;
     for (size_t r = 0; r < resources_.size(); ++r) {
@@ -204,15 +203,15 @@ bool SlowTree::takes(const Node& node, size_t r) const {
     return node.u[r] > 0 && (tau(node) * node.u[r] >= node.b[r] * (1 - kSame) || line(node) == r);
 }
 
-double SlowTree::taken(size_t id, size_t r) const {
+Real SlowTree::taken(size_t id, size_t r) const {
     const Node& node = nodes_[id];
     if (node.leaf) return std::max(node.b[r], tau(node) * node.u[r]) + node.extra[r];
-    double sum = node.fixed[r];
+    Real sum = node.fixed[r];
     for (const size_t c : node.children) sum += counted(c, r);
     return sum;
 }
 
-double SlowTree::counted(size_t id, size_t r) const {
+Real SlowTree::counted(size_t id, size_t r) const {
     return nodes_[id].leaf ? taken(id, r) : std::max(nodes_[id].b[r], taken(id, r));
 }
 
@@ -236,7 +235,7 @@ SlowTree::Pace SlowTree::pace(size_t id) const {
             if (takes(node, r)) out.growth[r] = node.weight * node.u[r] * pool_[at] / node.u[at];
         return out;
     }
-    double fastest = 0;
+    Real fastest = 0;
     for (const size_t c : node.children) {
         const Pace child = pace(c);
         for (size_t r = 0; r < resources_.size(); ++r) out.growth[r] += child.growth[r];
@@ -246,7 +245,7 @@ SlowTree::Pace SlowTree::pace(size_t id) const {
         if (pool_[r] < kEnd && pool_[r] > 0) fastest = std::max(fastest, out.growth[r] / pool_[r]);
     }
     out.clock = fastest > 0 ? node.weight / fastest : 0;
-    for (double& growth : out.growth) growth *= out.clock;
+    for (Real& growth : out.growth) growth *= out.clock;
     return out;
 }
 
@@ -265,9 +264,9 @@ bool SlowTree::free_growth(size_t id) const {
     return grows && !counts;
 }
 
-void SlowTree::move(size_t id, double by) {
+void SlowTree::move(size_t id, Real by) {
     const std::vector<size_t> children = nodes_[id].children;
-    std::vector<double> clocks;
+    std::vector<Real> clocks;
     for (const size_t c : children) clocks.push_back(nodes_[c].leaf ? 0 : pace(c).clock);
     for (size_t i = 0; i < children.size(); ++i) {
         Node& child = nodes_[children[i]];
@@ -298,20 +297,20 @@ std::vector<uint8_t> SlowTree::structure() const {
 bool SlowTree::step(size_t id) {
     const auto before = structure();
     const std::vector<Node> here = nodes_;
-    const auto same_after = [&](double by) {
+    const auto same_after = [&](Real by) {
         nodes_ = here;
         move(id, by);
         return structure() == before;
     };
-    double high = 1e-9;
+    Real high = 1e-9;
     while (high < 1e15 && same_after(high)) high *= 4;
     if (high >= 1e15) {
         nodes_ = here;
         return false;
     }
-    double low = 0;
-    for (int i = 0; i < 200 && high - low > 1e-15 * high; ++i) {
-        const double middle = (low + high) / 2;
+    Real low = 0;
+    for (int i = 0; i < 200 && high - low > 1e-19L * high; ++i) {
+        const Real middle = (low + high) / 2;
         (same_after(middle) ? low : high) = middle;
     }
     nodes_ = here;
@@ -338,8 +337,7 @@ void SlowTree::stop_leaves() {
 
 void SlowTree::run() {
     for (auto& node : nodes_) {
-        if (node.leaf && std::all_of(node.u.begin(), node.u.end(), [](double u) { return u <= 0; }))
-            node.stopped = true;
+        if (node.leaf && std::all_of(node.u.begin(), node.u.end(), [](Real u) { return u <= 0; })) node.stopped = true;
     }
     for (int moments = 0;; ++moments) {
         CHECK(moments < 10000);
@@ -355,28 +353,28 @@ void SlowTree::run() {
 
 // ---- rule 3
 
-double SlowTree::room(size_t id, size_t r) const {
+Real SlowTree::room(size_t id, size_t r) const {
     const Node& node = nodes_[id];
-    if (node.leaf) return std::max(0.0, node.u[r] - taken(id, r));
-    double sum = 0;
+    if (node.leaf) return std::max(Real(0), node.u[r] - taken(id, r));
+    Real sum = 0;
     for (const size_t c : node.children) sum += nodes_[c].weight > 0 ? room(c, r) : 0;
-    return std::max(0.0, std::min(sum, node.cap[r] - counted(id, r)));
+    return std::max(Real(0), std::min(sum, node.cap[r] - counted(id, r)));
 }
 
-void SlowTree::give(size_t id, size_t r, double amount) {
+void SlowTree::give(size_t id, size_t r, Real amount) {
     if (nodes_[id].leaf) {
         nodes_[id].extra[r] += amount;
         return;
     }
-    std::vector<std::pair<size_t, double>> rooms;
+    std::vector<std::pair<size_t, Real>> rooms;
     for (const size_t c : nodes_[id].children)
         if (nodes_[c].weight > 0 && room(c, r) > 0) rooms.emplace_back(c, room(c, r));
-    const auto sum = [&](double level) {
-        double total = 0;
+    const auto sum = [&](Real level) {
+        Real total = 0;
         for (const auto& [c, most] : rooms) total += std::min(most, nodes_[c].weight * level);
         return total;
     };
-    const double level = halve(0, 1e12, [&](double at) { return sum(at) <= amount; });
+    const Real level = halve(0, 1e12, [&](Real at) { return sum(at) <= amount; });
     for (const auto& [c, most] : rooms) give(c, r, std::min(most, nodes_[c].weight * level));
 }
 
@@ -385,8 +383,8 @@ void SlowTree::spread() {
     for (size_t id = nodes_.size(); id-- > 0;) {
         if (nodes_[id].leaf || (id == 0 && !problem_.spread)) continue;
         for (size_t r = 0; r < resources_.size(); ++r) {
-            const double most = id == 0 ? nodes_[0].cap[r] : nodes_[id].b[r];
-            if (const double held = most - taken(id, r); held > 0) give(id, r, held);
+            const Real most = id == 0 ? nodes_[0].cap[r] : nodes_[id].b[r];
+            if (const Real held = most - taken(id, r); held > 0) give(id, r, held);
         }
     }
 }
@@ -394,7 +392,8 @@ void SlowTree::spread() {
 double SlowTree::share(size_t consumer, ResourceId id) const {
     const size_t node = node_of_[consumer];
     for (size_t r = 0; r < resources_.size(); ++r)
-        if (resources_[r] == id) return counted(node, r) - (nodes_[node].leaf ? 0 : nodes_[node].fixed[r]);
+        if (resources_[r] == id)
+            return static_cast<double>(counted(node, r) - (nodes_[node].leaf ? Real(0) : nodes_[node].fixed[r]));
     return 0;
 }
 

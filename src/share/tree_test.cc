@@ -67,7 +67,14 @@ struct Maker {
                 if (random.chance(1, 3)) made.reserved.set(id, amount(400));
             }
             if (limits) limit(made);
-            if (i < areas) continue;
+            if (i < areas) {
+                // Rule 4 keeps to what an area allows of a resource without end; levels do so only beyond guarantees.
+                if (!out.capacity.has(resources.back())) {
+                    made.hard.erase(resources.back());
+                    made.borrowing_limit.erase(resources.back());
+                }
+                continue;
+            }
             made.infinite = limits && random.chance(1, 12);
             for (int64_t k = random.between(1, 3); k > 0; --k) {
                 Leaf more = leaf();
