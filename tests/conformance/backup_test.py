@@ -12,19 +12,14 @@ import tempfile
 import urllib.error
 import urllib.request
 
-from server import Server
+from server import Server, must
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 
 
-def expect(condition, sentence):
-    if not condition:
-        raise SystemExit("backup: " + sentence)
-
-
 def berth(*words, code=0):
     done = subprocess.run([sys.argv[1], *words], capture_output=True, text=True, timeout=60)
-    expect(done.returncode == code, "%s: exit code %d, %s" % (" ".join(words), done.returncode, done.stdout + done.stderr))
+    must(done.returncode == code, "%s: exit code %d, %s" % (" ".join(words), done.returncode, done.stdout + done.stderr))
     return done.stdout + done.stderr
 
 
@@ -48,49 +43,49 @@ def restored(folder, port):
 def main():
     room = tempfile.mkdtemp(prefix="berth-backup-")
     server = Server(sys.argv[1])
-    expect(server.ask("POST", MAPS, {"metadata": {"name": "kept"}})[0] == 201, "no object")
+    must(server.ask("POST", MAPS, {"metadata": {"name": "kept"}})[0] == 201, "no object")
     good = berth("token", "create", "--user", "ann", "--groups", "system:masters", "--data-dir", server.dir).split()[0]
     bad = berth("token", "create", "--user", "eve", "--groups", "system:masters", "--data-dir", server.dir).split()[0]
     berth("token", "revoke", "--user", "eve", "--data-dir", server.dir)
     whole, bare = os.path.join(room, "whole.db"), os.path.join(room, "bare.db")
     said = berth("store", "backup", whole, "--data-dir", server.dir)
-    expect("private keys among them" in said, "the command does not say that there are keys in it: " + said)
-    expect(stat.S_IMODE(os.stat(whole).st_mode) == 0o600, "others may read it")
+    must("private keys among them" in said, "the command does not say that there are keys in it: " + said)
+    must(stat.S_IMODE(os.stat(whole).st_mode) == 0o600, "others may read it")
     said = berth("store", "backup", bare, "--without-keys", "--data-dir", server.dir)
-    expect("it holds no keys" in said, "the command does not say that there are no keys in it: " + said)
-    expect("objects" in berth("store", "check", whole), "it is not sound")
+    must("it holds no keys" in said, "the command does not say that there are no keys in it: " + said)
+    must("objects" in berth("store", "check", whole), "it is not sound")
     plain = ssl.create_default_context(cafile=server.dir + "/pki/ca.crt")
     port, tls = server.port, server.tls
     came = (status(server, tls), status(server, plain, good), status(server, plain, bad))
-    expect(came == (200, 200, 401), "who may come in at first: %s" % (came,))
+    must(came == (200, 200, 401), "who may come in at first: %s" % (came,))
     first = server.dir
     server.process.terminate()
-    expect(server.process.wait(20) == 0, "it ended badly")
+    must(server.process.wait(20) == 0, "it ended badly")
 
     said = berth("store", "restore", whole, "--data-dir", os.path.join(room, "a"))
-    expect("are good again" in said, said)
+    must("are good again" in said, said)
     for folder, _, files in os.walk(os.path.join(room, "a")):
         for name in files:
-            expect(stat.S_IMODE(os.stat(os.path.join(folder, name)).st_mode) & 0o077 == 0, name + " is for everybody")
+            must(stat.S_IMODE(os.stat(os.path.join(folder, name)).st_mode) & 0o077 == 0, name + " is for everybody")
     with open(os.path.join(room, "a", "store.db"), "rb") as file:
-        expect(b"PRIVATE KEY" not in file.read(), "keys are left in the store's file")
+        must(b"PRIVATE KEY" not in file.read(), "keys are left in the store's file")
     again = restored(os.path.join(room, "a"), port)
     came = (status(again, tls), status(again, plain, good), status(again, plain, bad))
-    expect(came == (200, 200, 401), "after the restore: %s" % (came,))
+    must(came == (200, 200, 401), "after the restore: %s" % (came,))
     again.stop()
 
     said = berth("store", "restore", bare, "--data-dir", os.path.join(room, "b"))
-    expect("will not do" in said, said)
+    must("will not do" in said, said)
     again = restored(os.path.join(room, "b"), port)
-    expect(status(again, tls) != 200 and status(again, again.tls) == 200, "keys came from nowhere")
+    must(status(again, tls) != 200 and status(again, again.tls) == 200, "keys came from nowhere")
     again.stop()
 
     # What is there stays: it is newer.
     berth("token", "revoke", "--user", "ann", "--data-dir", first)
     said = berth("store", "restore", whole, "--force", "--data-dir", first)
-    expect("stay as they are" in said, said)
+    must("stay as they are" in said, said)
     again = restored(first + "/", port)
-    expect((status(again, tls), status(again, plain, good)) == (200, 401), "a token that was revoked since is good again")
+    must((status(again, tls), status(again, plain, good)) == (200, 401), "a token that was revoked since is good again")
     again.stop()
 
     # A backup that was tampered with.
@@ -105,7 +100,7 @@ def main():
         database.close()
         berth("store", "check", copy, code=1)
         berth("store", "restore", copy, "--data-dir", target, code=1)
-        expect(not os.path.exists(os.path.join(target, "store.db")) and not os.path.exists(target + "/pki"), name + " left something behind")
+        must(not os.path.exists(os.path.join(target, "store.db")) and not os.path.exists(target + "/pki"), name + " left something behind")
     shutil.rmtree(room)
     print("backup: passed")
     return 0

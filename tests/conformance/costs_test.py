@@ -11,21 +11,13 @@ import sys
 import threading
 import time
 
-from server import Server
+from server import Server, expect, failures
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/namespaces/default/pods"
 POISON, CONSTRAINTS, NODES, PLAIN, BLOCK, MOST_ROUNDS = 100, 1000, 50, 200, 40, 9
 READERS, LARGE = 20, 40
 OWN_REQUEST = 10  # ms: a change of a poison pod is a request of 90 KB, and others' requests are behind it on the same threads
-failed = 0
-
-
-def expect(what, true):
-    global failed
-    if not true:
-        failed += 1
-        print("FAILED:", what, flush=True)
 
 
 def told(what, *numbers):
@@ -292,7 +284,7 @@ def main():
     berth = sys.argv[1]
     if sys.argv[2:] == ["poison"]:
         poisons(berth)
-        return 1 if failed else 0
+        return 1 if failures else 0
     hellos(berth)
     beside_requests(berth, "JSON patch of 1,000 moves", moves)
     beside_requests(berth, "strategic merge patch", merges)
@@ -300,7 +292,7 @@ def main():
     beside_requests(berth, "60,000 unknown fields", unknown_fields)
     slow_readers(berth)
     poisons(berth)
-    return 1 if failed else 0
+    return 1 if failures else 0
 
 
 sys.exit(main())

@@ -6,15 +6,10 @@ import signal
 import subprocess
 import sys
 
-from server import Server
+from server import Server, must
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 FRAME = 24 + 4096
-
-
-def expect(condition, sentence):
-    if not condition:
-        raise SystemExit("damage: " + sentence)
 
 
 def start(berth, place):
@@ -31,10 +26,10 @@ def start(berth, place):
 
 def refuses(berth, place, what):
     code, said = start(berth, place)
-    expect(code == 1 and "has lost acknowledged writes" in said and "berth store restore" in said,
+    must(code == 1 and "has lost acknowledged writes" in said and "berth store restore" in said,
            "%s: the start ended with %s and said %r" % (what, code, said))
     checked = subprocess.run([berth, "store", "check", "--data-dir", place], capture_output=True, text=True)
-    expect(checked.returncode == 1 and "was acknowledged and it ends with" in checked.stderr,
+    must(checked.returncode == 1 and "was acknowledged and it ends with" in checked.stderr,
            "%s: check said %r" % (what, checked.stdout + checked.stderr))
 
 
@@ -50,7 +45,7 @@ def killed_store(berth):
     server = Server(berth)
     for number in range(210):
         code, answer = server.ask("POST", MAPS, {"metadata": {"name": "m%d" % number}, "data": {"v": "x" * 100}})
-        expect(code == 201, "%d %s" % (code, answer))
+        must(code == 201, "%d %s" % (code, answer))
     server.process.send_signal(signal.SIGKILL)
     server.process.wait()
     return server
@@ -72,11 +67,11 @@ def damaged_files(berth):
                 refuses(berth, copy, what)
                 mended = subprocess.run([berth, "store", "repair", "--accept-loss", "--data-dir", copy],
                                         capture_output=True, text=True)
-                expect(mended.returncode == 0, what + ": " + mended.stderr)
-                expect(start(berth, copy)[0] is None, what + ": it does not start after the repair")
+                must(mended.returncode == 0, what + ": " + mended.stderr)
+                must(start(berth, copy)[0] is None, what + ": it does not start after the repair")
             finally:
                 shutil.rmtree(copy)
-        expect(start(berth, server.dir)[0] is None, "the store itself does not start")
+        must(start(berth, server.dir)[0] is None, "the store itself does not start")
     finally:
         while os.path.exists(server.dir):  # the server may make a file in it meanwhile
             shutil.rmtree(server.dir, ignore_errors=True)
@@ -89,9 +84,9 @@ def removed_directory(berth):
         while os.path.exists(server.dir):  # the server may make a file in it meanwhile
             shutil.rmtree(server.dir, ignore_errors=True)
         code, answer = server.ask("POST", MAPS, {"metadata": {"name": "late"}})
-        expect(code >= 500, "a write into a removed directory was answered with %d" % code)
-        expect("was removed or replaced" in str(answer), "it was answered with %s" % answer)
-        expect(server.ask("GET", MAPS)[0] == 200, "reads do not go on")
+        must(code >= 500, "a write into a removed directory was answered with %d" % code)
+        must("was removed or replaced" in str(answer), "it was answered with %s" % answer)
+        must(server.ask("GET", MAPS)[0] == 200, "reads do not go on")
     finally:
         server.stop()
 

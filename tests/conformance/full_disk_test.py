@@ -8,20 +8,15 @@ import sys
 import tempfile
 import time
 
-from server import Server
+from server import Server, must
 
 MAPS = "/api/v1/namespaces/default/configmaps"
-
-
-def expect(condition, sentence):
-    if not condition:
-        raise SystemExit("full disk: " + sentence)
 
 
 def wait_for(what, true):
     end = time.monotonic() + 20
     while not true():
-        expect(time.monotonic() < end, "never " + what)
+        must(time.monotonic() < end, "never " + what)
         time.sleep(0.05)
 
 
@@ -34,13 +29,13 @@ def fill_but(path, left):
 
 def reasons(server):
     code, document = server.ask("GET", "/api/v1/namespaces/default/events")
-    expect(code == 200, "events were answered with %d %s" % (code, document))
+    must(code == 200, "events were answered with %d %s" % (code, document))
     return [event["reason"] for event in document["items"] if event["involvedObject"]["kind"] == "Namespace"]
 
 
 def metric(server, name):
     code, text = server.ask("GET", "/metrics")
-    expect(code == 200, "metrics were answered with %d" % code)
+    must(code == 200, "metrics were answered with %d" % code)
     return float(re.search("^%s (.*)$" % name, text, re.M).group(1))
 
 
@@ -54,25 +49,25 @@ def people_are_told(berth):
     with tempfile.NamedTemporaryFile("w", dir="/tmp") as stderr:  # not on the disk that fills up
         log = stderr.name
         server = Server(berth, "--nodes", "2", command="up", stderr=stderr)
-        expect(metric(server, "berth_store_failed") == 0 and reasons(server) == [], "there is trouble at the beginning")
+        must(metric(server, "berth_store_failed") == 0 and reasons(server) == [], "there is trouble at the beginning")
         fill_but(server.dir + "/ballast", 1 << 20)
         wait_for("an event while little is left", lambda: reasons(server) == ["DiskNearlyFull"])
-        expect(metric(server, "berth_store_disk_free_bytes") < 2 << 20, "the metric knows how much is left")
+        must(metric(server, "berth_store_disk_free_bytes") < 2 << 20, "the metric knows how much is left")
         fill(server.dir + "/ballast2")
         write_until_refused(server)
         wait_for("a line in the log", lambda: "Every write is refused" in log_of(log))
         code, text = server.ask("GET", "/readyz")
-        expect(code == 500 and "[-]store failed: every write is refused" in text, "/readyz says %d %s" % (code, text))
-        expect(metric(server, "berth_store_failed") == 1, "the metric knows it")
+        must(code == 500 and "[-]store failed: every write is refused" in text, "/readyz says %d %s" % (code, text))
+        must(metric(server, "berth_store_failed") == 1, "the metric knows it")
         # Pods that cannot be placed, leases that cannot be renewed: nobody repeats it.
         for number in range(20):
             server.ask("POST", MAPS, {"metadata": {"name": "more%d" % number}})
         time.sleep(3)
         lines = log_of(log).splitlines()
         told = [line for line in lines if "Every write is refused" in line]
-        expect(len(told) == 1 and told[0].startswith("E"), "the log tells it once, loudly: %s" % told)
+        must(len(told) == 1 and told[0].startswith("E"), "the log tells it once, loudly: %s" % told)
         after = lines[lines.index(told[0]) + 1:]
-        expect(len(after) <= 5, "the log is flooded:\n" + "\n".join(after[:20]))
+        must(len(after) <= 5, "the log is flooded:\n" + "\n".join(after[:20]))
         server.process.kill()
         server.process.wait()
         os.remove(server.dir + "/ballast")
@@ -80,9 +75,9 @@ def people_are_told(berth):
         server.start(*flags, stderr=stderr)
         wait_for("an event about the last time", lambda: reasons(server).count("StoreFailed") == 1)
         server.process.terminate()
-        expect(server.process.wait(20) == 0, "it ended badly")
+        must(server.process.wait(20) == 0, "it ended badly")
         server.start(*flags, stderr=stderr)
-        expect(reasons(server).count("StoreFailed") == 1, "it is told again")
+        must(reasons(server).count("StoreFailed") == 1, "it is told again")
     server.stop()
 
 
@@ -99,7 +94,7 @@ def fill(path):
 
 def names(server):
     code, document = server.ask("GET", MAPS)
-    expect(code == 200, "a list was answered with %d %s" % (code, document))
+    must(code == 200, "a list was answered with %d %s" % (code, document))
     return {item["metadata"]["name"] for item in document["items"]}
 
 
@@ -109,10 +104,10 @@ def write_until_refused(server):
     for number in range(400):
         code, answer = server.ask("POST", MAPS, {"metadata": {"name": "full%d" % number}, "data": {"v": "x" * 100000}})
         if code != 201:
-            expect(code >= 500 and "takes no more writes" in str(answer), "a write was answered with %d %s" % (code, answer))
+            must(code >= 500 and "takes no more writes" in str(answer), "a write was answered with %d %s" % (code, answer))
             return made
         made.add("full%d" % number)
-    expect(False, "the disk is never full")
+    must(False, "the disk is never full")
 
 
 def scene(berth, stop):
@@ -120,20 +115,20 @@ def scene(berth, stop):
     again = ("--listen", "127.0.0.1:%d" % server.port, "--nodes", "2")
     try:
         for number in range(50):
-            expect(server.ask("POST", MAPS, {"metadata": {"name": "m%d" % number}})[0] == 201, "no room at the beginning")
+            must(server.ask("POST", MAPS, {"metadata": {"name": "m%d" % number}})[0] == 201, "no room at the beginning")
         known = names(server)
         stop(server)
         fill(server.dir + "/ballast")
         server.start(*again)
-        expect(names(server) == known, "not all is served")
+        must(names(server) == known, "not all is served")
         known |= write_until_refused(server)
-        expect(names(server) == known, "not all is served after a write was refused")
+        must(names(server) == known, "not all is served after a write was refused")
         server.process.kill()
         server.process.wait()
         os.remove(server.dir + "/ballast")
         server.start(*again)
-        expect(names(server) == known, "not all is there with room again")
-        expect(server.ask("POST", MAPS, {"metadata": {"name": "more"}})[0] == 201, "no write with room again")
+        must(names(server) == known, "not all is there with room again")
+        must(server.ask("POST", MAPS, {"metadata": {"name": "more"}})[0] == 201, "no write with room again")
     finally:
         server.stop()
 

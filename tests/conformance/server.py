@@ -11,6 +11,22 @@ import urllib.error
 import urllib.request
 
 
+failures = []
+
+
+def expect(what, true):
+    """Goes on where it does not hold; whoever has many expectations ends by whether there are failures."""
+    if not true:
+        failures.append(what)
+        print("FAILED:", what, flush=True)
+
+
+def must(holds, sentence):
+    """Ends the test where it does not hold."""
+    if not holds:
+        raise SystemExit(sentence)
+
+
 class Server:
     def __init__(self, berth, *flags, command="serve", folder=None, port=0, **how):
         self.dir = folder or tempfile.mkdtemp(prefix="berth-test-")

@@ -10,17 +10,9 @@ import subprocess
 import sys
 import tempfile
 
-from server import Server
+from server import Server, expect, failures
 
 NOBODY = 65534
-failed = 0
-
-
-def expect(what, true):
-    global failed
-    if not true:
-        failed += 1
-        print("FAILED:", what, flush=True)
 
 
 def run(*words, user=None):
@@ -155,7 +147,7 @@ def main():
     for check in (modes_stay, nothing_is_left, a_running_server_is_left_alone, no_command_ends_by_a_signal):
         with tempfile.TemporaryDirectory(prefix="berth-start-") as room:
             check(berth, room)
-    return 1 if failed else 0
+    return 1 if failures else 0
 
 
 sys.exit(main())
