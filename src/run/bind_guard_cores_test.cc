@@ -3,18 +3,14 @@
 #include <gtest/gtest.h>
 
 #include "base/json.h"
-#include "run/bind_guard.h"
+#include "run/guarded_store.h"
 
 namespace berth::run {
 namespace {
 
-class BindGuardCoresTest : public testing::Test {
+class BindGuardCoresTest : public GuardedStoreTest {
 protected:
-    BindGuardCoresTest() : store_(*store::Store::open(store::memory_log())), guard_(*store_) {
-        store_->set_guard(&guard_);
-        EXPECT_TRUE(put(
-            store::Op::Create, {"nodes", "", "n1"},
-            R"({"metadata":{"name":"n1","uid":"n1"},"status":{"allocatable":{"cpu":"16","memory":"8Gi","pods":"10"}}})"));
+    BindGuardCoresTest() : GuardedStoreTest(R"({"cpu":"16","memory":"8Gi","pods":"10"})") {
         JsonArray detail;
         for (int id = 0; id < 8; ++id) {
             detail.push_back(JsonObject{{"id", id}, {"core", id % 4}, {"node", id % 4 / 2}, {"socket", 0}});
@@ -27,15 +23,7 @@ protected:
             base::to_text(JsonObject{{"metadata", JsonObject{{"name", "n1"}, {"uid", "t1"}, {"annotations", notes}}},
                                      {"topologyPolicies", JsonArray{"None"}}})));
     }
-    ~BindGuardCoresTest() override { store_->set_guard(nullptr); }
 
-    Status put(store::Op op, store::Key key, const std::string& text) {
-        const std::string uid = key.name;
-        auto commit = store_->commit(
-            {{store::Write{op, std::move(key), std::make_shared<const std::string>(text), uid, {}, {}}}});
-        if (commit) return {};
-        return commit.error();
-    }
     static Json pod(const std::string& name, int cpu, const std::string& node, const JsonObject& notes,
                     const std::string& app = "web") {
         const JsonObject requests{{"cpu", std::to_string(cpu)}};
@@ -79,9 +67,6 @@ protected:
         }
         return put(op, {"scheduling.koordinator.sh/reservations", "", name}, base::to_text(object));
     }
-
-    std::unique_ptr<store::Store> store_;
-    BindGuard guard_;
 };
 
 TEST_F(BindGuardCoresTest, NoCoreIsGivenTwice) {

@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "model/preemption_hold.h"
 #include "model/times.h"
-#include "run/bind_guard.h"
+#include "run/guarded_store.h"
 
 namespace berth::run {
 namespace {
@@ -15,23 +15,17 @@ constexpr const char* kMinute = R"("allocateOnce":false,"ttl":"1m")";
 constexpr const char* kHour = R"("allocateOnce":false,"ttl":"1h")";
 constexpr const char* kPast = R"("allocateOnce":false,"expires":"2020-01-01T00:00:00Z")";
 
-class BindGuardEndsTest : public testing::Test {
+// Before the guard that reads it.
+struct ManualTime {
+    base::ManualClock clock_{base::Time{1'800'000'000'000'000'000}};
+};
+
+class BindGuardEndsTest : protected ManualTime, public GuardedStoreTest {
 protected:
-    BindGuardEndsTest() : store_(*store::Store::open(store::memory_log())), guard_(*store_, BindRules(), clock_) {
-        store_->set_guard(&guard_);
-        EXPECT_TRUE(put(store::Op::Create, {"nodes", "", "n1"},
-                        R"({"metadata":{"name":"n1","uid":"n1"},"status":{"allocatable":{"cpu":"4","pods":"10"}}})"));
+    BindGuardEndsTest() : GuardedStoreTest(R"({"cpu":"4","pods":"10"})", clock_) {
         EXPECT_TRUE(put(store::Op::Create, {"pods", "default", "web"}, pod("")));
     }
-    ~BindGuardEndsTest() override { store_->set_guard(nullptr); }
 
-    Status put(store::Op op, store::Key key, const std::string& text) {
-        const std::string uid = key.name;
-        auto commit = store_->commit(
-            {{store::Write{op, std::move(key), std::make_shared<const std::string>(text), uid, {}, {}}}});
-        if (commit) return {};
-        return commit.error();
-    }
     static std::string pod(const std::string& node) {
         return fmt::format(
             R"({{"metadata":{{"name":"web","namespace":"default","uid":"web","labels":{{"app":"web"}},"annotations":)"
@@ -51,10 +45,7 @@ protected:
                 model::time_text(created_), life, phase, port, phase == "Pending" ? "" : "n1"));
     }
 
-    base::ManualClock clock_{base::Time{1'800'000'000'000'000'000}};
     const base::Time created_ = clock_.wall();
-    std::unique_ptr<store::Store> store_;
-    BindGuard guard_;
 };
 
 TEST_F(BindGuardEndsTest, NobodyIsBoundToWhatHasEnded) {

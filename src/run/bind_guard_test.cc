@@ -1,8 +1,7 @@
-#include "run/bind_guard.h"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "run/guarded_store.h"
 #include "sched/plugins/registry.h"
 
 namespace berth::run {
@@ -11,22 +10,10 @@ namespace {
 constexpr const char* kLink =
     R"({"scheduling.koordinator.sh/reservation-allocated":"{\"name\":\"r\",\"uid\":\"r-uid\"}"})";
 
-class BindGuardTest : public testing::Test {
+class BindGuardTest : public GuardedStoreTest {
 protected:
-    BindGuardTest() : store_(*store::Store::open(store::memory_log())), guard_(*store_) {
-        store_->set_guard(&guard_);
-        EXPECT_TRUE(put(
-            store::Op::Create, {"nodes", "", "n1"}, "n1-uid",
-            R"({"metadata":{"name":"n1","uid":"n1-uid"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"10"}}})"));
-    }
-    ~BindGuardTest() override { store_->set_guard(nullptr); }
+    BindGuardTest() : GuardedStoreTest(R"({"cpu":"4","memory":"8Gi","pods":"10"})") {}
 
-    Status put(store::Op op, store::Key key, const std::string& uid, const std::string& text) {
-        store::Write write{op, std::move(key), std::make_shared<const std::string>(text), uid, {}, {}};
-        auto commit = store_->commit({{std::move(write)}});
-        if (commit) return {};
-        return commit.error();
-    }
     static std::string pod(const std::string& name, int cpu, const std::string& node,
                            const std::string& annotations = "{}", int port = 0) {
         return fmt::format(
@@ -97,9 +84,6 @@ protected:
                 R"({{"cpu":"{1}"}}}}}}]}}}}}},"status":{{"phase":"{0}","nodeName":"n1","allocatable":{{"cpu":"{1}"}}}}}})",
                 phase, cpu, name, policy));
     }
-
-    std::unique_ptr<store::Store> store_;
-    BindGuard guard_;
 };
 
 TEST_F(BindGuardTest, ABindThatDoesNotFitIsRefusedWhoeverAsks) {
@@ -197,7 +181,7 @@ TEST_F(BindGuardTest, WhatHoldsRoomCanBeRead) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().reason, Reason::Invalid);
     EXPECT_FALSE(put(store::Op::Update, {"nodes", "", "n1"}, "",
-                     R"({"metadata":{"name":"n1","uid":"n1-uid"},"status":{"allocatable":{"cpu":"-1"}}})"));
+                     R"({"metadata":{"name":"n1","uid":"n1"},"status":{"allocatable":{"cpu":"-1"}}})"));
 }
 
 // Pending, then Available or Waiting, then final; a place and an amount are for good.
