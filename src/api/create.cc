@@ -18,7 +18,7 @@ bool keeps_status(const Call& call) {
 }
 
 // Makes of what was sent the object that is stored.
-Status settle_new(ApiContext& context, const Call& call, Decoded& sent) {
+Status complete_new(ApiContext& context, const Call& call, Decoded& sent) {
     Json& object = sent.object;
     TRY(match_url(call, object));
     TRY(stamp_new(context, call, object));
@@ -30,7 +30,7 @@ Status settle_new(ApiContext& context, const Call& call, Decoded& sent) {
 
 Result<Draft> compose_new(ApiContext& context, const Call& call, const std::optional<base::Cause>& refused) {
     Decoded sent = TRY(decode_object(call, *call.kind));
-    TRY(settle_new(context, call, sent));
+    TRY(complete_new(context, call, sent));
     if (refused) refuse_on_node(sent.object, *refused, context.now_text());
     Draft out;
     out.code = 201;

@@ -47,8 +47,8 @@ std::string address_of(const tcp::socket& socket) {
     return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).to_string();
 }
 
-// OpenSSL works out what a certificate says when it is first used; after this the lanes only read it.
-void settle_authorities(SSL_CTX* context) {
+// OpenSSL works out what a certificate says when it is first used; after this the I/O threads only read it.
+void work_out_authorities(SSL_CTX* context) {
     auto* objects = X509_STORE_get0_objects(SSL_CTX_get_cert_store(context));
     for (int i = 0; i < sk_X509_OBJECT_num(objects); ++i) {
         if (auto* authority = X509_OBJECT_get0_X509(sk_X509_OBJECT_value(objects, i))) {
@@ -81,7 +81,7 @@ Result<std::unique_ptr<asio::ssl::context>> tls_context(const TlsKeys& keys) {
     if (!ec) context->add_certificate_authority(asio::buffer(keys.client_ca_pem), ec);
     if (!ec) context->set_verify_mode(asio::ssl::verify_peer, ec);
     if (ec) return base::internal("the TLS keys cannot be used: " + ec.message());
-    settle_authorities(native);
+    work_out_authorities(native);
     return context;
 }
 

@@ -72,7 +72,7 @@ Result<Draft> compose_scale(const Call& call, const store::RecordPtr& head, cons
     const Json before = TRY(stored_object(*head));
     Json after = before;
     set_at(after, call.kind->scale.replicas, count);
-    if (auto settled = settle_update(call, before, after); !settled) return settled.error();
+    if (auto complete = complete_update(call, before, after); !complete) return complete.error();
     return draft_update(head, before, std::move(after));
 }
 

@@ -96,7 +96,7 @@ Result<Draft> replace(ApiContext& context, const Call& call, const store::Record
     const Json& before = now.object;
     if (auto fits = check_preconditions(call, *head, wanted); !fits) return fits.error();
     Json after = through_subresource(call, before, std::move(wanted));
-    if (auto settled = settle_update(call, before, after); !settled) return settled.error();
+    if (auto complete = complete_update(call, before, after); !complete) return complete.error();
     Admission entry{context, call, &before, after, warnings};
     if (auto admitted = admit(entry); !admitted) return admitted.error();
     Draft out = draft_update(head, before, std::move(after), now.unread);
@@ -146,7 +146,7 @@ Json with_status(const Call& call, const Json& before, Json after) {
     return out;
 }
 
-Status settle_update(const Call& call, const Json& before, Json& after) {
+Status complete_update(const Call& call, const Json& before, Json& after) {
     const JsonObject& old = before.at("metadata").as_object();
     JsonObject& meta = meta_of(after);
     for (const auto* field : {"name", "namespace", "uid", "generateName", "creationTimestamp", "deletionTimestamp",

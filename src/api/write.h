@@ -43,7 +43,7 @@ Draft draft_removal(const store::RecordPtr& head);
 Result<Draft> draft_delete(ApiContext& context, const Call& call, const store::RecordPtr& head);
 
 // What every update must leave as it was, and what it may not change; sets generation.
-Status settle_update(const Call& call, const Json& before, Json& after);
+Status complete_update(const Call& call, const Json& before, Json& after);
 // The object after a write through its subresource "status": everything else stays.
 Json with_status(const Call& call, const Json& before, Json after);
 

@@ -85,7 +85,7 @@ std::string collection_of(const model::Kind& kind, const std::string& ns) {
 }
 
 // Creates an object with its status, unless one of its name exists.
-Status create_once(Server& server, Pipeline& convoy, const Json& object) {
+Status create_once(Server& server, Pipeline& pipeline, const Json& object) {
     const auto kinds = server.context().kinds();
     const auto version = std::string(base::find_string(object, {"apiVersion"}));
     const model::Kind* kind = kinds->of(version, base::find_string(object, {"kind"}));
@@ -95,7 +95,7 @@ Status create_once(Server& server, Pipeline& convoy, const Json& object) {
     if (kind->namespaced && ns.empty()) ns = "default";
     const std::string name(base::find_string(object, {"metadata", "name"}));
     const store::Key key{api::store_kind(kind->group, kind->plural), ns, name};
-    if (!server.store().head(key)) convoy.send({"POST", collection_of(*kind, ns), base::to_text(object)});
+    if (!server.store().head(key)) pipeline.send({"POST", collection_of(*kind, ns), base::to_text(object)});
     return {};
 }
 
@@ -111,15 +111,15 @@ int turn_of(const Json& object) {
 Status create_all(std::vector<Json> objects, Server& server, link::ApiClient& door) {
     std::stable_sort(objects.begin(), objects.end(),
                      [](const Json& a, const Json& b) { return turn_of(a) < turn_of(b); });
-    Pipeline convoy(door);
+    Pipeline pipeline(door);
     for (auto& object : objects) {
         if (base::find_string(object, {"kind"}) == "Node") {
             base::object_at(object, {"metadata", "annotations"})[control::kSimulatedNode] = "true";
         }
         base::object_at(object, {"metadata"}).erase("resourceVersion");
-        TRY(create_once(server, convoy, object));
+        TRY(create_once(server, pipeline, object));
     }
-    return convoy.arrive();
+    return pipeline.arrive();
 }
 
 // Which texts were brought: what has been deleted since then stays so.
@@ -136,14 +136,14 @@ public:
     }
     Status remember(const std::string& file, link::ApiClient& door) const {
         const Json mark(JsonObject{{"data", JsonObject{{mark_, file}}}});
-        Pipeline convoy(door);
-        TRY(create_once(server_, convoy,
+        Pipeline pipeline(door);
+        TRY(create_once(server_, pipeline,
                         JsonObject{{"apiVersion", "v1"},
                                    {"kind", "ConfigMap"},
                                    {"metadata", JsonObject{{"name", kName}, {"namespace", "kube-system"}}}}));
-        convoy.send({"PATCH", fmt::format("/api/v1/namespaces/kube-system/configmaps/{}", kName), base::to_text(mark),
-                     "application/merge-patch+json"});
-        return convoy.arrive();
+        pipeline.send({"PATCH", fmt::format("/api/v1/namespaces/kube-system/configmaps/{}", kName), base::to_text(mark),
+                       "application/merge-patch+json"});
+        return pipeline.arrive();
     }
 
 private:
@@ -198,11 +198,11 @@ Json topology_of(const node::Machine& machine, const std::string& name) {
 
 // What a file brings that nobody acts on: told once for all objects of which the same is to be said.
 void tell_effects(const std::string& file, const std::vector<Json>& objects, const model::Kinds& kinds) {
-    struct Told {
+    struct Said {
         std::string first;
         size_t more = 0;
     };
-    std::map<std::string, Told> told;
+    std::map<std::string, Said> told;
     cli::InputCheck check;
     for (const auto& object : objects) {
         check.see(object);
@@ -254,43 +254,43 @@ Status create_nodes(Server& server, const UpOptions& options, link::ApiClient& d
         base::log_warning("The store has more nodes than --nodes asks for; none is removed",
                           {{"nodes", there}, {"asked", options.nodes}});
     }
-    Pipeline convoy(door);
+    Pipeline pipeline(door);
     for (int i = 0; i < options.nodes; ++i) {
         node.name = fmt::format("node-{}", i);
-        TRY(create_once(server, convoy, control::simulated_node(node, server.context().clock.wall())));
-        if (machine) TRY(create_once(server, convoy, topology_of(*machine, node.name)));
-        if (gpus.count > 0) TRY(create_once(server, convoy, device_of(gpus, machine, node.name)));
+        TRY(create_once(server, pipeline, control::simulated_node(node, server.context().clock.wall())));
+        if (machine) TRY(create_once(server, pipeline, topology_of(*machine, node.name)));
+        if (gpus.count > 0) TRY(create_once(server, pipeline, device_of(gpus, machine, node.name)));
     }
-    return convoy.arrive();
+    return pipeline.arrive();
 }
 
 // What claims get that name no class, where nobody has brought one: volumes that the simulated nodes can have.
 Status create_storage_class(Server& server, link::ApiClient& door) {
     if (!TRY(server.store().list({.kind = "storage.k8s.io/storageclasses", .limit = 1})).records.empty()) return {};
-    Pipeline convoy(door);
+    Pipeline pipeline(door);
     const JsonObject notes{{"storageclass.kubernetes.io/is-default-class", "true"}};
-    TRY(create_once(server, convoy,
+    TRY(create_once(server, pipeline,
                     JsonObject{{"apiVersion", "storage.k8s.io/v1"},
                                {"kind", "StorageClass"},
                                {"metadata", JsonObject{{"name", "standard"}, {"annotations", notes}}},
                                {"provisioner", control::kSimulatedProvisioner},
                                {"volumeBindingMode", "WaitForFirstConsumer"}}));
-    return convoy.arrive();
+    return pipeline.arrive();
 }
 
 // The classes that Koordinator installs and its manifests name, where an import has not brought them.
 Status create_priority_classes(Server& server, link::ApiClient& door) {
     constexpr std::pair<const char*, int> kClasses[] = {
         {"koord-prod", 9000}, {"koord-mid", 7000}, {"koord-batch", 5000}, {"koord-free", 3000}};
-    Pipeline convoy(door);
+    Pipeline pipeline(door);
     for (const auto& [name, value] : kClasses) {
-        TRY(create_once(server, convoy,
+        TRY(create_once(server, pipeline,
                         JsonObject{{"apiVersion", "scheduling.k8s.io/v1"},
                                    {"kind", "PriorityClass"},
                                    {"metadata", JsonObject{{"name", name}}},
                                    {"value", value}}));
     }
-    return convoy.arrive();
+    return pipeline.arrive();
 }
 
 // The nodes of an import come before those of the flags, and what is on nodes after all of them.

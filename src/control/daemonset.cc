@@ -115,7 +115,7 @@ public:
         revisions_.keep(out_.writes);
         if (!revisions_.update()) return std::move(out_);  // pods are marked with its name
         look();
-        for (auto& [name, place] : places_) settle(name, place);
+        for (auto& [name, place] : places_) leave_one(name, place);
         if (base::find_string(set_.document(), {"spec", "updateStrategy", "type"}) != "OnDelete") roll();
         tell();
         return std::move(out_);
@@ -158,7 +158,7 @@ private:
     }
 
     // Brings one node to one pod; with two of different revisions roll() knows which has to go.
-    void settle(const std::string& node, const Place& place) {
+    void leave_one(const std::string& node, const Place& place) {
         if (!place.wanted && !place.may_stay) {
             for (const auto& pod : place.active) remove(*pod);
             return;

@@ -51,7 +51,7 @@ Follower::Follower(Wire& wire, const Resource& resource, std::shared_ptr<Mailbox
       path_(resource.path() + "/" + resource.plural),
       selector_(resource.only.empty() ? "" : "fieldSelector=" + encoded(resource.only) + "&"),
       out_(std::move(out)),
-      told_([this](FeedEvent event) { out_->push(std::move(event)); }),
+      state_([this](FeedEvent event) { out_->push(std::move(event)); }),
       backoff_(kFirstWait, kLongestWait, seed),
       random_(seed + 1) {}
 
@@ -91,15 +91,15 @@ void Follower::on_page(const WireResult& result, bool first) {
     if (answer.code != 200) return on_refused_list(answer, first);
     auto page = read_page(answer.body);
     if (!page) return retry(page.error().message, &Follower::list);
-    if (first) told_.begin_list(number(page->version));
+    if (first) state_.begin_list(number(page->version));
     absent_ = false;
     all_read_ = (first || all_read_) && page->unreadable.empty();
     for (const auto& why : page->unreadable) log_unreadable(why);
-    for (auto& item : page->items) told_.put(std::move(item));
+    for (auto& item : page->items) state_.put(std::move(item));
     if (page->more.empty()) {
         restarts_ = 0;
         version_ = page->version;
-        told_.end_list(all_read_);
+        state_.end_list(all_read_);
         return watch();
     }
     waiting_ = std::move(page->more);
@@ -111,7 +111,7 @@ void Follower::on_refused_list(const WireAnswer& answer, bool first) {
         // E.g. a CustomResourceDefinition that is not installed: there is nothing, until there is.
         if (!absent_) {
             base::log_info("The server does not serve this resource", {{"resource", path_}});
-            told_.list_nothing();
+            state_.list_nothing();
         }
         absent_ = true;
         return later(kAbsentAgain + base::Duration(random_.between(0, kAbsentAgain.count() / 10)), &Follower::list);
@@ -185,13 +185,13 @@ void Follower::on_line(std::string_view line) {
         case WatchLine::Type::Unreadable:
             return log_unreadable(event->trouble);
         case WatchLine::Type::Bookmark:
-            told_.bookmark(event->object.revision);
+            state_.bookmark(event->object.revision);
             break;
         case WatchLine::Type::Put:
-            told_.put(std::move(event->object));
+            state_.put(std::move(event->object));
             break;
         case WatchLine::Type::Gone:
-            told_.gone(event->object);
+            state_.gone(event->object);
             break;
     }
     if (!version.empty()) version_ = std::move(version);

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "link/backoff.h"
+#include "link/feed_state.h"
 #include "link/mailbox.h"
-#include "link/told.h"
 #include "link/wire.h"
 
 namespace berth::link {
@@ -45,7 +45,7 @@ private:
     const std::string path_;
     const std::string selector_;  // the beginning of every query
     std::shared_ptr<Mailbox> out_;
-    Told told_;
+    FeedState state_;
     Backoff backoff_;
     base::Random random_;
     std::unique_ptr<WireStream> stream_;

@@ -54,8 +54,8 @@ RemoteServer::~RemoteServer() {
         wire_->loop().cancel(job.timer);
         job.reply(over);
     }
-    for (auto& lane : waiting_) {
-        for (auto& job : lane) job.reply(over);
+    for (auto& queue : waiting_) {
+        for (auto& job : queue) job.reply(over);
     }
     for (auto& [request, reply] : inbox_) reply(over);
 }
@@ -104,19 +104,19 @@ void RemoteServer::pump() {
     const auto now = wire_->loop().clock().now();
     for (auto& [request, reply] : came) {
         const Urgency urgency = request.urgency;
-        auto& lane = waiting_[static_cast<size_t>(urgency)];
-        if (urgency == Urgency::Low && lane.size() >= kMostLow) {
+        auto& queue = waiting_[static_cast<size_t>(urgency)];
+        if (urgency == Urgency::Low && queue.size() >= kMostLow) {
             reply(unknown("too many events wait to be written"));
             continue;
         }
-        lane.push_back({std::move(request), std::move(reply), now, Backoff(kFirstWait, kLongestWait, random_.next())});
+        queue.push_back({std::move(request), std::move(reply), now, Backoff(kFirstWait, kLongestWait, random_.next())});
     }
     for (const Urgency urgency : {Urgency::Normal, Urgency::Low}) {
-        auto& lane = waiting_[static_cast<size_t>(urgency)];
-        while (!lane.empty() && under_way_.size() < allowed(urgency)) {
+        auto& queue = waiting_[static_cast<size_t>(urgency)];
+        while (!queue.empty() && under_way_.size() < allowed(urgency)) {
             const uint64_t id = ++last_id_;
-            const auto job = under_way_.emplace(id, std::move(lane.front())).first;
-            lane.pop_front();
+            const auto job = under_way_.emplace(id, std::move(queue.front())).first;
+            queue.pop_front();
             job->second.since = now;
             try_once(id);
         }

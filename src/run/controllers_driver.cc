@@ -95,7 +95,7 @@ void ControllersDriver::turn(const Moment& now) {
     active_ = session_.poll([this](const auto& resource, const auto& event) { apply(resource, event); });
     active_ = take_answers() || active_;
     pass_time();
-    settle_seen();
+    release_seen();
     wake_due();
     if (!stopping_ && session_.synced()) active_ = reconcile_ready() || active_;
 }
@@ -265,7 +265,7 @@ void ControllersDriver::tell_refused(const Sent& sent, const std::string& answer
 }
 
 // Targets whose writes have all come back through the feeds may be looked at again.
-void ControllersDriver::settle_seen() {
+void ControllersDriver::release_seen() {
     const auto seen = std::partition(answered_.begin(), answered_.end(), [&](const Job& job) {
         const auto& awaited = busy_.find(job)->second.awaited;
         return !std::all_of(awaited.begin(), awaited.end(), [&](const auto& entry) {

@@ -71,7 +71,7 @@ private:
     void tell_unreadable(const ledger::Kind& kind, const link::FeedEvent& event, const Error& error);
     bool take_answers();
     void tell_refused(const Sent& sent, const std::string& answer);
-    void settle_seen();
+    void release_seen();
     void wake_at(const Job& job, base::Instant at);
     void wake_due();
     bool reconcile_ready();

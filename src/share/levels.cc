@@ -113,7 +113,7 @@ private:
     void adjust(Course& of, size_t column, double before, double after);
     double next_own(NodeId id);
     // Everything that is due at its clock, then its pace, what its parent sees of it, and when it bends next.
-    void settle(NodeId id);
+    void catch_up(NodeId id);
     bool step_inside(NodeId id);
     void child_moment(NodeId parent, NodeId child);
     void saturate(NodeId id, size_t column);
@@ -288,7 +288,7 @@ void Sweep::begin(NodeId id) {
             for (size_t r = 0; r < m_; ++r) sums.x[r] += std::max(inner(c).b[r], inner(c).x[r]);
         }
     }
-    if (id != kRoot) settle(id);
+    if (id != kRoot) catch_up(id);
 }
 
 void Sweep::advance(NodeId id, double clock) {
@@ -348,12 +348,12 @@ void Sweep::child_moment(NodeId parent, NodeId child) {
         Course& at = course(child);
         if (at.pace > 0) advance(child, at.target);
         at.seen = course(parent).clock;
-        return settle(child);
+        return catch_up(child);
     }
     if (ways_[child].moving) turn(child, course(parent).clock * node(child).weight);
 }
 
-void Sweep::settle(NodeId id) {
+void Sweep::catch_up(NodeId id) {
     Course& at = course(id);
     while (true) {
         if (step_inside(id)) continue;
@@ -429,7 +429,7 @@ void Sweep::close(NodeId id, size_t column) {
         touch(id);
         course(id).closing[column] = 1;
         if (course(id).above[column] != 0 && course(id).full[column] == 0) saturate(id, column);
-        return settle(id);
+        return catch_up(id);
     }
     const Way& way = ways_[id];
     if (!way.moving) return;

@@ -105,52 +105,52 @@ Result<Commit> Store::commit(const Txn& txn) {
 std::optional<Result<Commit>> Store::accept(const Txn& txn, Prepared prepared, Done& done) {
     if (failure_) return *failure_;
     if (pending_bytes_ > options_.max_pending_bytes) return overloaded();
-    auto drafted = draft(txn, std::move(prepared));
-    if (!drafted) return std::move(drafted).error();
-    if (drafted->events.empty()) {
+    auto staged = stage(txn, std::move(prepared));
+    if (!staged) return std::move(staged).error();
+    if (staged->events.empty()) {
         // Nothing changes, but what it rests on may still be on its way to the disk.
-        const Revision rests_on = drafted->commit.revision;
-        if (rests_on <= durable_) return std::move(drafted->commit);
+        const Revision rests_on = staged->commit.revision;
+        if (rests_on <= durable_) return std::move(staged->commit);
         const auto it = std::lower_bound(pending_.begin(), pending_.end(), rests_on,
                                          [](const Pending& p, Revision r) { return p.entry->revision < r; });
         CHECK(it != pending_.end());
-        it->waiters.push_back({std::move(drafted->commit), std::move(done)});
+        it->waiters.push_back({std::move(staged->commit), std::move(done)});
         return std::nullopt;
     }
     if (Guard* guard = guard_) {
-        if (auto admitted = guard->admit(drafted->events, *this); !admitted) return std::move(admitted).error();
-        for (const EventPtr& event : drafted->events) event->prepared = nullptr;
+        if (auto admitted = guard->admit(staged->events, *this); !admitted) return std::move(admitted).error();
+        for (const EventPtr& event : staged->events) event->prepared = nullptr;
     }
-    enqueue(std::move(*drafted), std::move(done));
+    enqueue(std::move(*staged), std::move(done));
     return std::nullopt;
 }
 
-Result<Store::Draft> Store::draft(const Txn& txn, Prepared prepared) const {
+Result<Store::Staged> Store::stage(const Txn& txn, Prepared prepared) const {
     TRY(names_each_once(txn));
-    Draft draft;
+    Staged staged;
     const Revision revision = accepted_ + 1;
     for (size_t i = 0; i < txn.writes.size(); ++i) {
         const Write& write = txn.writes[i];
         RecordPtr now = find(write.key);
         TRY(holds(write, now));
-        EventPtr event = event_of(write, now, revision, static_cast<uint16_t>(draft.events.size()));
-        draft.commit.records.push_back(event ? event->record : now);
-        draft.commit.revision = std::max(draft.commit.revision, draft.commit.records.back()->revision);
+        EventPtr event = event_of(write, now, revision, static_cast<uint16_t>(staged.events.size()));
+        staged.commit.records.push_back(event ? event->record : now);
+        staged.commit.revision = std::max(staged.commit.revision, staged.commit.records.back()->revision);
         if (!event) continue;
         if (!prepared.empty()) event->prepared = std::move(prepared[i]);
-        if (write.bytes) draft.bytes += write.bytes->size();
-        draft.events.push_back(std::move(event));
+        if (write.bytes) staged.bytes += write.bytes->size();
+        staged.events.push_back(std::move(event));
     }
-    return draft;
+    return staged;
 }
 
-void Store::enqueue(Draft draft, Done done) {
-    accepted_ = draft.commit.revision;
-    for (const EventPtr& event : draft.events) head_[event->record->key] = event;
-    auto entry = std::make_shared<const LogEntry>(LogEntry{draft.commit.revision, std::move(draft.events)});
-    pending_bytes_ += draft.bytes;
-    Pending pending{entry, draft.bytes, {}};
-    pending.waiters.push_back({std::move(draft.commit), std::move(done)});
+void Store::enqueue(Staged staged, Done done) {
+    accepted_ = staged.commit.revision;
+    for (const EventPtr& event : staged.events) head_[event->record->key] = event;
+    auto entry = std::make_shared<const LogEntry>(LogEntry{staged.commit.revision, std::move(staged.events)});
+    pending_bytes_ += staged.bytes;
+    Pending pending{entry, staged.bytes, {}};
+    pending.waiters.push_back({std::move(staged.commit), std::move(done)});
     pending_.push_back(std::move(pending));
     log_->append(std::move(entry));
 }
@@ -166,7 +166,7 @@ void Store::durable(Revision up_to) {
         while (!pending_.empty() && pending_.front().entry->revision <= up_to) {
             finished.push_back(std::move(pending_.front()));
             pending_.pop_front();
-            settle(finished.back(), now);
+            publish(finished.back(), now);
         }
         for (const auto& [name, kind] : tables_) kind->wake(since, awake);
         trim(now);
@@ -181,7 +181,7 @@ void Store::durable(Revision up_to) {
 }
 
 // Makes one transaction part of what everybody sees.
-void Store::settle(const Pending& pending, base::Instant now) {
+void Store::publish(const Pending& pending, base::Instant now) {
     for (const EventPtr& event : pending.entry->events) {
         const Key& key = event->record->key;
         if (const auto it = head_.find(key); it != head_.end() && it->second == event) head_.erase(it);

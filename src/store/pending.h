@@ -19,7 +19,7 @@ struct Store::Pending {
 };
 
 // What a transaction would do, worked out against the pending head.
-struct Store::Draft {
+struct Store::Staged {
     Commit commit;
     std::vector<EventPtr> events;
     size_t bytes = 0;

@@ -116,7 +116,7 @@ public:
 private:
     friend class Watch;
     struct Pending;
-    struct Draft;
+    struct Staged;
 
     Store(std::unique_ptr<Log> log, Options options);
     Status recover();
@@ -128,9 +128,9 @@ private:
 
     using Prepared = std::vector<std::shared_ptr<void>>;  // of each write; empty without a guard
     std::optional<Result<Commit>> accept(const Txn&, Prepared, Done&);
-    Result<Draft> draft(const Txn&, Prepared) const;
-    void enqueue(Draft, Done);
-    void settle(const Pending&, base::Instant now);
+    Result<Staged> stage(const Txn&, Prepared) const;
+    void enqueue(Staged, Done);
+    void publish(const Pending&, base::Instant now);
     void trim(base::Instant now);
     KindTable& table(const std::string& kind);
     const KindTable* find_table(const std::string& kind) const;

@@ -1,14 +1,14 @@
-#include "link/told.h"
+#include "link/feed_state.h"
 
 #include <algorithm>
 
 namespace berth::link {
 
-void Told::tell_gone(const std::string& name, const Known& known, uint64_t revision) {
+void FeedState::tell_gone(const std::string& name, const Known& known, uint64_t revision) {
     tell_({FeedEvent::Type::Gone, std::make_shared<const std::string>(last_words(name, known.uid)), revision});
 }
 
-void Told::begin_list(uint64_t revision) {
+void FeedState::begin_list(uint64_t revision) {
     ++round_;
     listed_ = revision;
     if (revision >= newest_) return;
@@ -17,7 +17,7 @@ void Told::begin_list(uint64_t revision) {
     newest_ = 0;
 }
 
-void Told::put(Listed object) {
+void FeedState::put(Listed object) {
     newest_ = std::max(newest_, object.revision);
     const auto [found, fresh] = known_.try_emplace(object.name);
     Known& known = found->second;
@@ -34,7 +34,7 @@ void Told::put(Listed object) {
     tell_({FeedEvent::Type::Put, std::make_shared<const std::string>(std::move(object.text)), object.revision});
 }
 
-void Told::end_list(bool all_read) {
+void FeedState::end_list(bool all_read) {
     std::vector<std::string> missing;
     for (const auto& [name, known] : known_) {
         if (all_read && known.round != round_) missing.push_back(name);
@@ -49,12 +49,12 @@ void Told::end_list(bool all_read) {
     tell_({FeedEvent::Type::Synced, nullptr, listed_});
 }
 
-void Told::list_nothing() {
+void FeedState::list_nothing() {
     begin_list(newest_);
     end_list();
 }
 
-void Told::gone(const Listed& object) {
+void FeedState::gone(const Listed& object) {
     newest_ = std::max(newest_, object.revision);
     const auto found = known_.find(object.name);
     if (found == known_.end() || found->second.uid != object.uid) return;

@@ -10,10 +10,10 @@ namespace berth::link {
 
 // What a feed has told, so that it tells each change once and misses none: of every object its name, uid and revision.
 // Pure: lists and events in, FeedEvents out.
-class Told {
+class FeedState {
 public:
     using Tell = std::function<void(FeedEvent)>;
-    explicit Told(Tell tell) : tell_(std::move(tell)) {}
+    explicit FeedState(Tell tell) : tell_(std::move(tell)) {}
 
     // A list begins: everything it does not name is gone at its end. A list older than what was told means that the
     // server was set back; then all that was told goes, and comes again as it is now.
