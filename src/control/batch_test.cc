@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/json_view.h"
 #include "control/objects.h"
 #include "control/test_cluster.h"
 #include "ledger/intake.h"

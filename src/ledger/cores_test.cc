@@ -87,7 +87,7 @@ TEST(Cores, TheStoredRecordReplacesTheAssumedOne) {
     EXPECT_EQ(free_of(ledger), "0,2-4,6-7");
     ledger.lift(ledger.find_pod("a"));
     EXPECT_EQ(free_of(ledger), "0-7");
-    ledger.settle(ledger.find_pod("a"));
+    ledger.put_back(ledger.find_pod("a"));
     EXPECT_EQ(free_of(ledger), "0,2-4,6-7");
 }
 

@@ -167,7 +167,7 @@ NodeDevices& Devices::made(Row row) {
     return *rows_[row];
 }
 
-void Devices::settle(Row row) {
+void Devices::recompute(Row row) {
     NodeDevices& node = *rows_[row];
     node.recompute();
     digests_[row] = digest_of(node);
@@ -200,7 +200,7 @@ void Devices::see(Row row, std::string_view node, bool honors_partitions) {
     if (found == known_.end() && !at(row)) return;
     made(row).object = found == known_.end() ? nullptr : found->second;
     made(row).honors_partitions = honors_partitions;
-    settle(row);
+    recompute(row);
 }
 
 void Devices::forget(Row row) {
@@ -211,7 +211,7 @@ void Devices::forget(Row row) {
 
 void Devices::enter(Row row, NodeDevices::Member member) {
     made(row).members.push_back(std::move(member));
-    settle(row);
+    recompute(row);
 }
 
 void Devices::leave(Row row, bool reservation, uint32_t index) {
@@ -219,7 +219,7 @@ void Devices::leave(Row row, bool reservation, uint32_t index) {
     std::erase_if(rows_[row]->members, [&](const NodeDevices::Member& member) {
         return member.reservation == reservation && member.index == index;
     });
-    settle(row);
+    recompute(row);
 }
 
 }  // namespace berth::ledger

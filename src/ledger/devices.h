@@ -116,7 +116,7 @@ public:
 
 private:
     NodeDevices& made(Row row);
-    void settle(Row row);
+    void recompute(Row row);
 
     std::vector<std::unique_ptr<NodeDevices>> rows_;
     std::vector<DeviceDigest> digests_;

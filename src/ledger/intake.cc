@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+#include "base/json_view.h"
 #include "ledger/spaces.h"
 #include "model/node.h"
 #include "model/storage.h"
@@ -58,7 +60,8 @@ constexpr Kind workload_row(std::string_view kind, std::string_view group, std::
             put_value<model::Workload>,
             [](Ledger& ledger, const model::Meta& meta) {
                 ledger.remove_workload(Of, meta.ns.empty() ? "default" : meta.ns, meta.name);
-            }};
+            },
+            typeid(model::Workload)};
 }
 
 // By what namespaces share; of no use where nobody asks for shares.
@@ -69,22 +72,26 @@ void put_rule(Ledger& ledger, const Object& object) {
 
 template <auto Read, class T, void (Volumes::*Remove)(std::string_view, std::string_view)>
 constexpr Kind volume_row(std::string_view kind, std::string_view group, std::string_view plural, Reader reader) {
-    return {kind, group, "v1", plural, reader, Change::Volume, read<Read>, put_volume<T>, remove_volume<Remove>};
+    return {kind,     group, "v1", plural, reader, Change::Volume, read<Read>, put_volume<T>, remove_volume<Remove>,
+            typeid(T)};
 }
 
 constexpr std::string_view kStorage = "storage.k8s.io";
 
 constexpr Kind kKinds[] = {
     {"Node", "", "v1", "nodes", Reader::Counts, Change::NodeAdded, read<model::read_node>, put<model::Node>,
-     [](Ledger& ledger, const model::Meta& meta) { ledger.remove_node(meta.name); }},
+     [](Ledger& ledger, const model::Meta& meta) { ledger.remove_node(meta.name); }, typeid(model::Node)},
     {"NodeResourceTopology", "topology.node.k8s.io", "v1alpha1", "noderesourcetopologies", Reader::Counts,
      Change::Parts, read<model::read_node_topology>, put<model::NodeTopology>,
-     [](Ledger& ledger, const model::Meta& meta) { ledger.remove_topology(meta.name, meta.uid); }},
+     [](Ledger& ledger, const model::Meta& meta) { ledger.remove_topology(meta.name, meta.uid); },
+     typeid(model::NodeTopology)},
     {"Device", "scheduling.koordinator.sh", "v1alpha1", "devices", Reader::Counts, Change::Parts,
      read<model::read_device>, put<model::Device>,
-     [](Ledger& ledger, const model::Meta& meta) { ledger.remove_devices(meta.name, meta.uid); }},
+     [](Ledger& ledger, const model::Meta& meta) { ledger.remove_devices(meta.name, meta.uid); },
+     typeid(model::Device)},
     {"Namespace", "", "v1", "namespaces", Reader::Decides, Change::Namespace, read<model::read_namespace>,
-     put_value<model::Namespace>, [](Ledger& ledger, const model::Meta& meta) { ledger.remove_namespace(meta.name); }},
+     put_value<model::Namespace>, [](Ledger& ledger, const model::Meta& meta) { ledger.remove_namespace(meta.name); },
+     typeid(model::Namespace)},
     workload_row<model::WorkloadKind::Service>("Service", "", "services"),
     workload_row<model::WorkloadKind::ReplicationController>("ReplicationController", "", "replicationcontrollers"),
     workload_row<model::WorkloadKind::ReplicaSet>("ReplicaSet", "apps", "replicasets"),
@@ -106,26 +113,30 @@ constexpr Kind kKinds[] = {
     {"PodDisruptionBudget", "policy", "v1", "poddisruptionbudgets", Reader::Decides, kNobody,
      read<model::read_pod_disruption_budget>,
      [](Ledger& ledger, const Object& object) { ledger.budgets().put(object.as<model::PodDisruptionBudget>()); },
-     [](Ledger& ledger, const model::Meta& meta) { ledger.budgets().remove(meta.full_name(), meta.uid); }},
+     [](Ledger& ledger, const model::Meta& meta) { ledger.budgets().remove(meta.full_name(), meta.uid); },
+     typeid(model::PodDisruptionBudget)},
     {"PriorityClass", "scheduling.k8s.io", "v1", "priorityclasses", Reader::Decides, kNobody,
      read<model::read_priority_class>,
      [](Ledger& ledger, const Object& object) { ledger.priority_classes().put(*object.as<model::PriorityClass>()); },
-     [](Ledger& ledger, const model::Meta& meta) { ledger.priority_classes().remove(meta.name); }},
+     [](Ledger& ledger, const model::Meta& meta) { ledger.priority_classes().remove(meta.name); },
+     typeid(model::PriorityClass)},
     {"ResourceQuota", "", "v1", "resourcequotas", Reader::Shares, Change::Share, read<model::read_resource_quota>,
      put_rule<model::ResourceQuota>,
      [](Ledger& ledger, const model::Meta& meta) {
          if (ledger.spaces()) ledger.spaces()->remove_quota(meta.full_name());
-     }},
+     },
+     typeid(model::ResourceQuota)},
     {"Consumer", model::kSharesGroup, "v1", "consumers", Reader::Shares, Change::Share, read<model::read_consumer>,
      put_rule<model::Consumer>,
      [](Ledger& ledger, const model::Meta& meta) {
          if (ledger.spaces()) ledger.spaces()->remove_consumer(meta.name);
-     }},
+     },
+     typeid(model::Consumer)},
     {"Reservation", "scheduling.koordinator.sh", "v1alpha1", "reservations", Reader::Counts, Change::Reservation,
      read<model::read_reservation>, put<model::Reservation>,
-     [](Ledger& ledger, const model::Meta& meta) { ledger.remove_reservation(meta.uid); }},
+     [](Ledger& ledger, const model::Meta& meta) { ledger.remove_reservation(meta.uid); }, typeid(model::Reservation)},
     {"Pod", "", "v1", "pods", Reader::Counts, Change::PodBound, read<model::read_pod>, put_value<model::Pod>,
-     [](Ledger& ledger, const model::Meta& meta) { ledger.remove_pod(meta.uid); }},
+     [](Ledger& ledger, const model::Meta& meta) { ledger.remove_pod(meta.uid); }, typeid(model::Pod)},
 };
 
 }  // namespace
@@ -150,6 +161,19 @@ const Kind* kind_named(std::string_view kind) {
     const auto found =
         std::find_if(std::begin(kKinds), std::end(kKinds), [&](const auto& row) { return row.kind == kind; });
     return found == std::end(kKinds) ? nullptr : &*found;
+}
+
+const Kind& kind_of(const Object& object) {
+    const auto found = std::find_if(std::begin(kKinds), std::end(kKinds),
+                                    [&](const Kind& row) { return object.type() == std::type_index(row.type); });
+    CHECK(found != std::end(kKinds));
+    return *found;
+}
+
+model::Meta uid_alone(std::string_view uid) {
+    model::Meta gone;
+    gone.uid = uid;
+    return gone;
 }
 
 std::vector<std::shared_ptr<const model::PersistentVolumeClaim>> given_default_class(const View& ledger) {

@@ -7,7 +7,7 @@
 #include <typeindex>
 #include <vector>
 
-#include "base/json_view.h"
+#include "base/json_fwd.h"
 #include "base/result.h"
 #include "ledger/change.h"
 #include "ledger/ledger.h"
@@ -20,12 +20,14 @@ namespace berth::ledger {
 class Object {
 public:
     template <class T>
-    explicit Object(std::shared_ptr<const T> value) : type_(typeid(T)), value_(std::move(value)) {}
+    Object(std::shared_ptr<T> value) : type_(typeid(T)), value_(std::move(value)) {}
     // Null: it is something else.
     template <class T>
     std::shared_ptr<const T> as() const {
         return type_ == typeid(T) ? std::static_pointer_cast<const T>(value_) : nullptr;
     }
+
+    std::type_index type() const { return type_; }
 
 private:
     std::type_index type_;
@@ -48,6 +50,7 @@ struct Kind {
     void (*put)(Ledger& ledger, const Object& object);
     // Of the meta, namespace, name and uid. An empty uid is any.
     void (*remove)(Ledger& ledger, const model::Meta& meta);
+    const std::type_info& type;  // of what read() gives
 
     // Whoever judges placements has to know it.
     bool judged() const { return reader == Reader::Counts || reader == Reader::Judges; }
@@ -60,6 +63,10 @@ struct Kind {
 std::span<const Kind> kinds();
 // Null: decisions do not read it.
 const Kind* kind_named(std::string_view kind);
+// Of kinds that are read alike, one.
+const Kind& kind_of(const Object& object);
+// All that is known of a pod or a reservation that is gone, and enough.
+model::Meta uid_alone(std::string_view uid);
 
 // Claims that ask for no class, with the default one, as the API server gives it: the newest, then the first name.
 std::vector<std::shared_ptr<const model::PersistentVolumeClaim>> given_default_class(const View& ledger);

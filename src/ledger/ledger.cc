@@ -305,7 +305,7 @@ void Ledger::part(PodIndex index, ReservationIndex from) {
     show_near(from);
 }
 
-void Ledger::settle_sums(Row row) {
+void Ledger::mend_sums(Row row) {
     if (nodes_[row].saturated) recompute_row(row);
 }
 
@@ -349,7 +349,7 @@ void Ledger::place(PodIndex index) {
     count_near(index);
     pod.each_charge([&](ReservationIndex to, const Resources& amount) { join(index, to, amount); });
     change_sums(pod, 1);
-    settle_sums(pod.row);
+    mend_sums(pod.row);
     enter_parts(index);
 }
 
@@ -373,7 +373,7 @@ void Ledger::leave_row(PodIndex index) {
     uncount_near(index);
     change_sums(pod, -1);
     pod.each_charge([&](ReservationIndex from, const Resources&) { part(index, from); });
-    settle_sums(pod.row);
+    mend_sums(pod.row);
 }
 
 void Ledger::unplace(PodIndex index) {
@@ -481,7 +481,7 @@ void Ledger::lift(PodIndex index) {
     pods_[index].lifted = true;
 }
 
-void Ledger::settle(PodIndex index) {
+void Ledger::put_back(PodIndex index) {
     CHECK(pods_[index].lifted);
     pods_[index].lifted = false;
     place(index);

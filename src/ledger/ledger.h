@@ -53,7 +53,7 @@ public:
     void unassume_reservation(ReservationIndex reservation);
     // Takes a pod out of its row and puts it back: preemption's what-if.
     void lift(PodIndex pod);
-    void settle(PodIndex pod);
+    void put_back(PodIndex pod);
     // The one spec that stands for all equal ones here. A pod that asks with it is recognised without being compared.
     std::shared_ptr<const model::PodSpec> intern(const std::shared_ptr<const model::PodSpec>& spec);
 
@@ -83,7 +83,7 @@ private:
     Resources allocatable_of(Row row) const;
     void show_devices(std::string_view node);
     void see_devices(Row row);
-    // What somebody adds to (1) or takes off (-1) the sums of a row; settle() ends the change.
+    // What somebody adds to (1) or takes off (-1) the sums of a row; mend_sums() ends the change.
     void change_sum(Row row, ResourceId id, int64_t by);
     void change_scoring(Row row, int64_t cpu, int64_t memory);
     // Brings the reservation's part in the scores up to date.
@@ -91,7 +91,7 @@ private:
     void rescore(ReservationEntry& reservation);
     void change_sums(const PodEntry& pod, int sign);
     void change_sums(ReservationEntry& reservation, int sign);
-    void settle_sums(Row row);
+    void mend_sums(Row row);
     // The pod becomes, or ceases to be, an owner of the reservation.
     void join(PodIndex index, ReservationIndex to, const Resources& amount);
     void part(PodIndex index, ReservationIndex from);

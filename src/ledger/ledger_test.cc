@@ -170,7 +170,7 @@ TEST(Ledger, SumsAreThoseOfTheMembersAfterEveryStep) {
             if (what < 15 && ledger.pod(index).row != kNoRow) {
                 ledger.lift(index);
                 ASSERT_NO_FATAL_FAILURE(expect_sums(ledger));
-                ledger.settle(index);
+                ledger.put_back(index);
             } else {
                 ledger.remove_pod(uids[pick]);
                 uids[pick] = uids.back();

@@ -63,7 +63,7 @@ void Ledger::hold(ReservationIndex index) {
     volumes_.enter({true, index}, entry.row, entry.spec);
     show_near(index);
     change_sums(entry, 1);
-    settle_sums(entry.row);
+    mend_sums(entry.row);
     if (!entry.spec->ports.empty()) recompute_ports(entry.row);
     entry.which = entry.recorded;
     enter_parts_of(index);
@@ -80,7 +80,7 @@ void Ledger::release(ReservationIndex index) {
     std::erase(nodes_[entry.row].reservations, index);
     volumes_.leave({true, index}, entry.row);
     change_sums(entry, -1);
-    settle_sums(entry.row);
+    mend_sums(entry.row);
     if (ports) recompute_ports(entry.row);
     entry.ports.clear();
     touch_reservations(entry.row);

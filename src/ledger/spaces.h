@@ -58,11 +58,6 @@ public:
     const Resources& held_by_many() const { return held_by_many_; }
     // Size of a pod as it counts here.
     static Resources size_of(const model::PodSpec& spec);
-    // The waiting pods, by namespace and priority: calls f(spec, counts).
-    template <class F>
-    void each_waiting(F f) const {
-        for (const auto& [uid, pod] : waiting_) f(*pod.spec, pod.counts && !pod.placed);
-    }
 
     const base::StringMap<std::shared_ptr<const model::Consumer>>& consumers() const { return consumers_; }
     const base::StringMap<std::shared_ptr<const model::ResourceQuota>>& quotas() const { return quotas_; }

@@ -10,7 +10,6 @@ namespace {
 constexpr size_t kMaxLabel = 63;
 constexpr size_t kMaxSubdomain = 253;
 constexpr size_t kMaxPortName = 15;
-constexpr size_t kMaxAnnotationBytes = 256 * 1024;
 
 bool is_lower(char c) {
     return c >= 'a' && c <= 'z';
@@ -64,14 +63,6 @@ constexpr std::string_view kKeyRule =
 
 std::string key_fault() {
     return form_fault(kKeyRule, kKeyForm, {"MyName", "my.name", "123-abc"});
-}
-
-Error wrong_entry(std::string_view field, std::string_view key, const std::string& fault) {
-    const std::string shown(key.substr(0, 128));
-    Error error = base::invalid(fmt::format("{}: invalid value \"{}\": {}", field, shown, fault));
-    error.causes.push_back(
-        {"FieldValueInvalid", fmt::format("Invalid value: \"{}\": {}", shown, fault), std::string(field)});
-    return error;
 }
 
 }  // namespace
@@ -162,27 +153,6 @@ Fault port_name_fault(std::string_view name) {
     if (name.find("--") != std::string_view::npos) return "must not contain consecutive hyphens";
     if (name.front() == '-' || name.back() == '-') return "must not begin or end with a hyphen";
     return std::nullopt;
-}
-
-Status check_labels(const Labels& labels, std::string_view field) {
-    for (const auto& [key, value] : labels) {
-        if (const auto fault = label_key_fault(key)) return wrong_entry(field, key, *fault);
-        if (const auto fault = label_value_fault(value)) return wrong_entry(field, value, *fault);
-    }
-    return {};
-}
-
-Status check_annotations(const Labels& annotations, std::string_view field) {
-    size_t bytes = 0;
-    for (const auto& [key, value] : annotations) {
-        if (const auto fault = annotation_key_fault(key)) return wrong_entry(field, key, *fault);
-        bytes += key.size() + value.size();
-    }
-    if (bytes <= kMaxAnnotationBytes) return {};
-    const auto message = fmt::format("Too long: may not be more than {} bytes", kMaxAnnotationBytes);
-    Error error = base::invalid(fmt::format("{}: {}", field, message));
-    error.causes.push_back({"FieldValueTooLong", message, std::string(field)});
-    return error;
 }
 
 }  // namespace berth::model

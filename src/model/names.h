@@ -35,9 +35,4 @@ Fault path_segment_fault(std::string_view name);
 // PORT name: letters, digits, '-', at most 15, at least one letter.
 Fault port_name_fault(std::string_view name);
 
-// All labels of an object; the error names the field and the key.
-Status check_labels(const Labels& labels, std::string_view field);
-// All annotations, at most 256 KiB together.
-Status check_annotations(const Labels& annotations, std::string_view field);
-
 }  // namespace berth::model

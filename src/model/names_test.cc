@@ -46,17 +46,6 @@ TEST(Names, AllowedAndRefused) {
     }
 }
 
-TEST(Names, ChecksOfAnObjectNameTheField) {
-    EXPECT_TRUE(check_labels({{"a", "b"}}, "metadata.labels"));
-    const auto refused = check_labels({{"a", "b c"}}, "metadata.labels");
-    ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().reason, Reason::Invalid);
-    EXPECT_EQ(refused.error().causes.at(0).field, "metadata.labels");
-    EXPECT_NE(refused.error().message.find("\"b c\""), std::string::npos);
-    EXPECT_TRUE(check_annotations({{"a", std::string(256 * 1024 - 1, 'x')}}, "metadata.annotations"));
-    EXPECT_FALSE(check_annotations({{"a", std::string(256 * 1024, 'x')}}, "metadata.annotations"));
-}
-
 TEST(Labels, SortedAndUnique) {
     Labels labels{{"b", "1"}, {"a", "2"}, {"b", "3"}, {"c", "4"}, {"a", "5"}};
     EXPECT_EQ(labels.text(), "a=5,b=3,c=4");

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "base/json.h"
+#include "base/json_view.h"
 
 namespace berth::model {
 namespace {
@@ -100,6 +102,16 @@ JsonObject requests(const Resources& amounts) {
 }
 
 }  // namespace
+
+Reservation stored_preemption_hold(const Pod& pod, std::string_view node, std::string uid, base::Time created) {
+    const std::string text = base::to_text(preemption_hold_for(pod, node));
+    base::JsonParser parser;
+    auto hold = read_reservation(parser.parse(text).value());
+    CHECK(hold.ok());
+    hold->meta.uid = std::move(uid);
+    hold->meta.created = created;
+    return *std::move(hold);
+}
 
 std::string preemption_hold_name(std::string_view pod_uid) {
     return fmt::format("preemption-{}", pod_uid);

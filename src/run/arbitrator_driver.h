@@ -61,7 +61,6 @@ private:
 
     void apply(const std::string& resource, const link::FeedEvent& event);
     void apply_owned(const std::string& resource, const link::FeedEvent& event);
-    bool changes_scene(const std::string& kind, const Json& document, bool gone);
     void take_answer(const Sent& sent, const Result<link::Reply>& reply);
     void take_eviction(const std::string& uid, const Result<link::Reply>& reply);
     bool written_is_seen() const;

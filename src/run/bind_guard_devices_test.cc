@@ -3,29 +3,17 @@
 #include <gtest/gtest.h>
 
 #include "base/json.h"
-#include "run/bind_guard.h"
+#include "run/guarded_store.h"
 
 namespace berth::run {
 namespace {
 
-class BindGuardDevicesTest : public testing::Test {
+class BindGuardDevicesTest : public GuardedStoreTest {
 protected:
-    BindGuardDevicesTest() : store_(*store::Store::open(store::memory_log())), guard_(*store_) {
-        store_->set_guard(&guard_);
-        EXPECT_TRUE(put(
-            store::Op::Create, {"nodes", "", "n1"},
-            R"({"metadata":{"name":"n1","uid":"n1"},"status":{"allocatable":{"cpu":"16","memory":"8Gi","pods":"10"}}})"));
+    BindGuardDevicesTest() : GuardedStoreTest(R"({"cpu":"16","memory":"8Gi","pods":"10"})") {
         EXPECT_TRUE(put_device(2));
     }
-    ~BindGuardDevicesTest() override { store_->set_guard(nullptr); }
 
-    Status put(store::Op op, store::Key key, const std::string& text) {
-        const std::string uid = key.name;
-        auto commit = store_->commit(
-            {{store::Write{op, std::move(key), std::make_shared<const std::string>(text), uid, {}, {}}}});
-        if (commit) return {};
-        return commit.error();
-    }
     Status put_device(int gpus) {
         JsonArray devices;
         for (int minor = 0; minor < gpus; ++minor) {
@@ -88,9 +76,6 @@ protected:
         object.as_object()["status"] = status;
         return put(op, {"scheduling.koordinator.sh/reservations", "", "r"}, base::to_text(object));
     }
-
-    std::unique_ptr<store::Store> store_;
-    BindGuard guard_;
 };
 
 TEST_F(BindGuardDevicesTest, NoPartIsGivenTwice) {

@@ -44,10 +44,6 @@ std::string preemptor_in(const std::vector<sched::Plan>& plans) {
     return "";
 }
 
-bool is_pending(const model::Pod& pod) {
-    return pod.node.empty() && !pod.terminal() && !pod.meta.deleted;
-}
-
 }  // namespace
 
 sched::Scheduler::Profiles usual_profiles() {
@@ -56,6 +52,10 @@ sched::Scheduler::Profiles usual_profiles() {
         out.emplace(name, sched::default_profile());
     }
     return out;
+}
+
+bool Cluster::is_pending(const model::Pod& pod) {
+    return pod.node.empty() && !pod.terminal() && !pod.meta.deleted;
 }
 
 model::Pod made_again(model::Pod pod) {
@@ -119,12 +119,12 @@ void Cluster::put(model::Pod pod) {
 
 // To the scheduler, under a name that it serves.
 void Cluster::feed(const model::Pod& pod) {
-    if (serves(pod) || !is_pending(pod)) return scheduler_.put(pod, now_);
+    if (serves(pod) || !is_pending(pod)) return scheduler_.put(std::make_shared<const model::Pod>(pod), now_);
     model::Pod ours = pod;
     auto spec = std::make_shared<model::PodSpec>(*pod.spec);
     spec->scheduler_name = first_profile();
     ours.spec = std::move(spec);
-    scheduler_.put(std::move(ours), now_);
+    scheduler_.put(std::make_shared<const model::Pod>(std::move(ours)), now_);
 }
 
 void Cluster::put(model::Reservation reservation) {
@@ -162,7 +162,7 @@ Status Cluster::put(const ledger::Kind& kind, JsonView document) {
     } else if (const auto reservation = object.as<model::Reservation>()) {
         put(*reservation);
     } else {
-        scheduler_.put(kind, object, now_);
+        scheduler_.put(object, now_);
     }
     return {};
 }
@@ -179,11 +179,11 @@ void Cluster::remove(std::string_view kind, std::string_view ns, std::string_vie
 void Cluster::erase_pod(const std::string& key) {
     const auto found = pods_.find(key);
     if (found == pods_.end()) return;
-    const std::string uid = found->second.pod.meta.uid;
+    const model::Meta gone = std::move(found->second.pod.meta);
     fresh_.erase(found->second.arrival);
-    refusals_.erase(uid);
+    refusals_.erase(gone.uid);
     pods_.erase(found);
-    scheduler_.remove_pod(uid, now_);
+    scheduler_.remove(*ledger::kind_named("Pod"), gone, now_);
 }
 
 void Cluster::displace(const std::string& ns, const std::string& name) {
@@ -197,10 +197,10 @@ void Cluster::displace(const std::string& ns, const std::string& name) {
 void Cluster::erase_reservation(const std::string& name) {
     const auto found = reservations_.find(name);
     if (found == reservations_.end()) return;
-    const std::string uid = found->second.object->meta.uid;
+    const ReservationPtr gone = found->second.object;
     fresh_.erase(found->second.arrival);
     reservations_.erase(found);
-    scheduler_.remove_reservation(uid, now_);
+    scheduler_.remove(*ledger::kind_named("Reservation"), gone->meta, now_);
 }
 
 void Cluster::advance_to(base::Time wall) {
@@ -213,7 +213,7 @@ void Cluster::advance_to(base::Time wall) {
 // In the order in which they came, once the classes are known that they name. A pending one whose class is not there
 // stays outside the queue.
 void Cluster::feed_fresh() {
-    for (auto& claim : ledger::given_default_class(ledger())) put_read("PersistentVolumeClaim", std::move(claim));
+    for (auto& claim : ledger::given_default_class(ledger())) scheduler_.put(std::move(claim), now_);
     std::erase_if(fresh_, [&](const auto& entry) {
         const auto& [is_reservation, key] = entry.second;
         if (is_reservation) return find_class(reservations_.find(key)->second);
@@ -274,26 +274,7 @@ std::vector<Placement> Cluster::settle() {
     prepare();
     const auto order = turns();
     rest();
-    std::vector<std::tuple<uint64_t, size_t, Placement>> answers;
-    uint64_t before = 0;  // those that cannot be decided stand where the queue would have had them
-    for (const auto& turn : order) {
-        if (Said* found = said(turn.uid)) {
-            Placement& answer = found->answer;
-            if (answer.node.empty() && answer.message.empty() && answer.error.empty())
-                answer.message = refusals_[turn.uid];
-            if (!found->late) before = found->decision;
-            answers.emplace_back(found->decision, answers.size(), std::move(answer));
-        } else if (auto untried = answer_for(turn)) {
-            answers.emplace_back(before, answers.size(), std::move(*untried));
-        }
-    }
-    std::sort(answers.begin(), answers.end(), [](const auto& a, const auto& b) {
-        return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b));
-    });
-    std::vector<Placement> out;
-    out.reserve(answers.size());
-    for (auto& entry : answers) out.push_back(std::move(std::get<2>(entry)));
-    return out;
+    return answers_for(order);
 }
 
 void Cluster::settle_before(size_t turn) {
@@ -356,96 +337,6 @@ void Cluster::carry_out_all(std::vector<sched::Plan> plans) {
         auto further = carry_out(plan);
         std::move(further.begin(), further.end(), std::back_inserter(open));
     }
-}
-
-// ---- answers
-
-std::vector<Cluster::Turn> Cluster::turns() const {
-    std::vector<Turn> out;
-    const auto add = [&](const model::Meta& meta, int32_t priority, uint64_t arrival, bool is_reservation) {
-        out.push_back({-static_cast<int64_t>(priority), meta.created, arrival, is_reservation,
-                       is_reservation ? meta.name : meta.full_name(), meta.uid});
-    };
-    for (const auto& [key, stored] : pods_) {
-        if (is_pending(stored.pod)) add(stored.pod.meta, stored.pod.spec->priority, stored.arrival, false);
-    }
-    for (const auto& [name, stored] : reservations_) {
-        const auto& object = *stored.object;
-        if (object.phase != model::ReservationPhase::Pending || object.meta.deleted) continue;
-        add(object.meta, object.spec->priority, stored.arrival, true);
-    }
-    std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.rank() < b.rank(); });
-    return out;
-}
-
-Cluster::Said* Cluster::said(const std::string& uid) {
-    const auto found = said_.find(uid);
-    return found == said_.end() ? nullptr : &found->second;
-}
-
-// What was said first stands, and what was said before others went for it; a place that comes later is news, and so is
-// that others go for it.
-void Cluster::see(const sched::Ask& ask, const sched::Strikes* refused) {
-    const model::Meta& meta = ask.pod ? ask.pod->meta : ask.reservation->meta;
-    const auto [found, fresh] = said_.try_emplace(meta.uid);
-    Said& said = found->second;
-    if (!fresh && refused) again_.emplace(meta.uid, *refused);
-    if (!fresh && (refused || !said.answer.victims.empty())) return;
-    Placement answer;
-    answer.is_reservation = ask.reservation != nullptr;
-    answer.ns = answer.is_reservation ? "" : meta.ns;
-    answer.name = meta.name;
-    answer.error = ask.fault;
-    if (ask.fault.empty()) {
-        if (refused) {
-            tell(answer, *refused, ledger());
-        } else {
-            tell(answer, (ask.pod ? decide(*ask.pod) : decide(*ask.reservation)).verdict, ledger());
-        }
-    }
-    if (!fresh && !answer.error.empty()) return;
-    answer.turn = steps_;
-    said = {std::move(answer), ++decisions_, !fresh};
-}
-
-// One that was refused before, and now has others go for it: that is what stands.
-void Cluster::tell_again(const std::string& uid) {
-    Said* before = said(uid);
-    if (before == nullptr || !again_ || again_->first != uid) return;
-    Placement answer;
-    answer.ns = before->answer.ns;
-    answer.name = before->answer.name;
-    answer.victims = before->answer.victims;
-    answer.turn = steps_;
-    tell(answer, again_->second, ledger());
-    *before = {std::move(answer), ++decisions_, true};
-}
-
-// Of one that was not decided about.
-std::optional<Placement> Cluster::answer_for(const Turn& turn) {
-    Placement answer;
-    answer.is_reservation = turn.is_reservation;
-    if (turn.is_reservation) {
-        const auto found = reservations_.find(turn.key);
-        if (found == reservations_.end()) return std::nullopt;  // a preemption hold that is of no use any more
-        const auto& [object, arrival, unclassed] = found->second;
-        answer.name = turn.key;
-        answer.node = object->node;
-        if (unclassed) answer.error = fmt::format("no PriorityClass with name {} was found", object->priority_class);
-        return unclassed || !object->node.empty() ? std::optional(answer) : std::nullopt;
-    }
-    const auto& stored = pods_.find(turn.key)->second;
-    answer.ns = stored.pod.meta.ns;
-    answer.name = stored.pod.meta.name;
-    if (stored.unclassed) {
-        answer.error = fmt::format("no PriorityClass with name {} was found", stored.pod.priority_class);
-    } else if (!stored.pod.gates.empty()) {
-        answer.error = "Scheduling is blocked due to non-empty scheduling gates";
-        answer.gated = true;
-    } else {
-        return std::nullopt;
-    }
-    return answer;
 }
 
 // ---- questions

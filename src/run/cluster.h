@@ -130,11 +130,6 @@ private:
         auto rank() const { return std::tuple(minus_priority, created, arrival); }
     };
 
-    // An object of a kind that is kept nowhere but in the ledger.
-    template <class T>
-    void put_read(std::string_view kind, std::shared_ptr<const T> object) {
-        scheduler_.put(*ledger::kind_named(kind), ledger::Object(std::move(object)), now_);
-    }
     void feed(const model::Pod& pod);
     void store(model::Reservation reservation);
     void store(control::ReservationChange change);
@@ -143,13 +138,16 @@ private:
     void erase_reservation(const std::string& name);
     void feed_fresh();
     bool find_class(StoredReservation& stored);
+    static bool is_pending(const model::Pod& pod);
     bool serves(const model::Pod& pod) const { return options_.profiles.contains(pod.spec->scheduler_name); }
 
     void rest();
     void drain();
     void make_way(const std::string& uid);
     void carry_out_all(std::vector<sched::Plan> plans);
+    // What came of whom: see cluster_answers.cc
     std::vector<Turn> turns() const;
+    std::vector<Placement> answers_for(const std::vector<Turn>& order);
     void see(const sched::Ask& ask, const sched::Strikes* refused);
     void tell_again(const std::string& uid);
     Said* said(const std::string& uid);

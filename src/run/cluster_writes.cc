@@ -1,12 +1,10 @@
 // The half of the cluster in memory that does what the scheduler plans, as a server with its preconditions would, and
 // those who act on what it stores: the kubelet of a victim, whoever binds and makes volumes.
-#include "base/check.h"
-#include "base/json.h"
-#include "base/json_view.h"
 #include "model/allocated.h"
 #include "model/preemption_hold.h"
 #include "model/reservation_status.h"
 #include "run/cluster.h"
+#include "run/requests.h"
 
 namespace berth::run {
 namespace {
@@ -125,16 +123,11 @@ void Cluster::evict(const sched::EvictPod& plan) {
 // ---- reservations
 
 Outcome Cluster::write(const sched::HoldRoom& hold) {
-    const std::string text = base::to_text(model::preemption_hold_for(*hold.pod, hold.node));
-    base::JsonParser parser;
-    auto room = model::read_reservation(*parser.parse(text));
-    CHECK(room.ok());
-    const auto [found, fresh] = reservations_.try_emplace(room->meta.name);
+    auto room = model::stored_preemption_hold(*hold.pod, hold.node, "hold-" + hold.uid, wall_);
+    const auto [found, fresh] = reservations_.try_emplace(room.meta.name);
     if (!fresh) return Outcome::Done;
     found->second.arrival = arrivals_++;
-    room->meta.uid = "hold-" + hold.uid;
-    room->meta.created = wall_;
-    store(*std::move(room));
+    store(std::move(room));
     return Outcome::Done;
 }
 
@@ -192,7 +185,7 @@ void Cluster::bind_claim(const model::ClaimRef& ref, const std::string& volume) 
     claim->phase = model::ClaimPhase::Bound;
     claim->bind_completed = true;
     progress_ = true;
-    put_read<model::PersistentVolumeClaim>("PersistentVolumeClaim", std::move(claim));
+    scheduler_.put(std::move(claim), now_);
 }
 
 Outcome Cluster::write(const sched::KeepVolume& keep) {
@@ -203,7 +196,7 @@ Outcome Cluster::write(const sched::KeepVolume& keep) {
     volume->meta.revision = ++revision_;
     volume->claim = keep.claim;
     volume->phase = model::VolumePhase::Bound;
-    put_read<model::PersistentVolume>("PersistentVolume", std::move(volume));
+    scheduler_.put(std::move(volume), now_);
     bind_claim(keep.claim, keep.volume);
     return Outcome::Done;
 }
@@ -228,7 +221,7 @@ Outcome Cluster::write(const sched::SelectNode& select) {
         model::VolumeSource{std::string(model::driver_of_provisioner(made_by->provisioner)), volume->meta.name, true};
     volume->phase = model::VolumePhase::Bound;
     const std::string name = volume->meta.name;
-    put_read<model::PersistentVolume>("PersistentVolume", std::move(volume));
+    scheduler_.put(std::move(volume), now_);
     bind_claim(select.claim, name);
     return Outcome::Done;
 }
@@ -241,13 +234,15 @@ Outcome Cluster::write(const sched::AskExtender&) {
 
 Outcome Cluster::write(const sched::ReadBack& read) {
     if (read.what == sched::ReadBack::What::Pod) {
-        StoredPod* found = stored(read.ns, read.name, read.uid);
-        found ? feed(found->pod) : scheduler_.remove_pod(read.uid, now_);
+        if (StoredPod* found = stored(read.ns, read.name, read.uid)) {
+            feed(found->pod);
+            return Outcome::Done;
+        }
+    } else if (const auto held = reservation(read.name); held && held->meta.uid == read.uid) {
+        scheduler_.put(held, now_);
         return Outcome::Done;
     }
-    const auto held = reservation(read.name);
-    const bool same = held && held->meta.uid == read.uid;
-    same ? scheduler_.put(held, now_) : scheduler_.remove_reservation(read.uid, now_);
+    scheduler_.remove(kind_of(read), ledger::uid_alone(read.uid), now_);
     return Outcome::Done;
 }
 

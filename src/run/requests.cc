@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/json.h"
+#include "ledger/intake.h"
 #include "model/preemption_hold.h"
 #include "model/reservation_status.h"
 #include "model/times.h"
@@ -156,6 +157,10 @@ link::Subject reservation(const std::string& name, const std::string& uid) {
 
 link::Request request_for(const sched::Plan& plan, base::Time now) {
     return std::visit([&](const auto& step) { return request(step, now); }, plan);
+}
+
+const ledger::Kind& kind_of(const sched::ReadBack& read) {
+    return *ledger::kind_named(read.what == sched::ReadBack::What::Pod ? "Pod" : "Reservation");
 }
 
 sched::Outcome outcome_of(const sched::Plan& plan, const Result<link::Reply>& reply) {

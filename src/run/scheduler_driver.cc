@@ -75,7 +75,7 @@ bool SchedulerDriver::may_decide() const {
 }
 
 bool SchedulerDriver::decide() {
-    if (!classed_.empty()) settle_classes();
+    if (!classed_.empty()) apply_classes();
     const auto since = clock_.now();
     auto plans = scheduler_.step(now_.now, now_.wall, kDecisionsPerRound);
     metrics_.round(scheduler_, clock_.now() - since);
@@ -100,7 +100,7 @@ void SchedulerDriver::apply(const ledger::Kind& kind, const link::FeedEvent& eve
     if (const auto pod = object->as<model::Pod>()) extenders_.put_pod(pod->meta.uid, event.text);
     if (const auto node = object->as<model::Node>()) extenders_.put_node(node->meta.name, event.text);
     if (auto reservation = object->as<model::Reservation>()) return put(std::move(reservation));
-    scheduler_.put(kind, *object, now_.now);
+    scheduler_.put(*object, now_.now);
 }
 
 void SchedulerDriver::remove(const ledger::Kind& kind, const model::Meta& meta) {
@@ -115,12 +115,12 @@ void SchedulerDriver::put(std::shared_ptr<const model::Reservation> reservation)
     if (reservation->priority_class.empty()) return scheduler_.put(std::move(reservation), now_.now);
     const std::string uid = reservation->meta.uid;
     classed_.insert_or_assign(uid, Classed{std::move(reservation)});
-    settle_classes();
+    apply_classes();
 }
 
 // Which classes there are is known when every feed has come. One that is pending waits outside for a class that is not
 // there: the place in the queue that it asks for is unknown. One that holds room is in no queue.
-void SchedulerDriver::settle_classes() {
+void SchedulerDriver::apply_classes() {
     if (!session_.synced()) return;
     absl::erase_if(classed_, [&](auto& entry) {
         Classed& waiting = entry.second;
@@ -190,11 +190,9 @@ void SchedulerDriver::bind_by_extender(const sched::BindPod& bind, link::ReplyTo
 
 // An answer that the feed has overtaken must not bring an older state back.
 void SchedulerDriver::take_stored(const sched::ReadBack& read, const link::Reply& reply) {
-    const auto& kind = *ledger::kind_named(read.what == sched::ReadBack::What::Pod ? "Pod" : "Reservation");
+    const auto& kind = kind_of(read);
     if (reply.code == 404) {
-        model::Meta gone;
-        gone.uid = read.uid;
-        remove(kind, gone);
+        remove(kind, ledger::uid_alone(read.uid));
     } else if (reply.ok() && (reply.revision == 0 || reply.revision > session_.seen(kind.kind))) {
         apply(kind, {link::FeedEvent::Type::Put, std::make_shared<const std::string>(reply.body), reply.revision});
     }

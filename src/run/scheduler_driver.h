@@ -58,7 +58,7 @@ private:
     void apply(const ledger::Kind& kind, const link::FeedEvent& event);
     void put(std::shared_ptr<const model::Reservation> reservation);
     void remove(const ledger::Kind& kind, const model::Meta& meta);
-    void settle_classes();
+    void apply_classes();
     void carry_out(std::vector<sched::Plan> plans);
     void send(Sent sent);
     void bind_by_extender(const sched::BindPod& bind, link::ReplyTo answer);

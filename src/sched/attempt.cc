@@ -13,7 +13,7 @@ void Sources::take_back(std::string_view pod) {
 
 Attempt::Attempt(Attempt&& other) noexcept
     : pod(std::move(other.pod)),
-      told(std::move(other.told)),
+      refusal(std::move(other.refusal)),
       telling(other.telling),
       turned(other.turned),
       roomless_since(other.roomless_since),

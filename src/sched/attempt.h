@@ -82,7 +82,7 @@ public:
     Attempt& operator=(Attempt&&) = delete;
 
     model::Pod pod;
-    std::string told;      // the refusal that was last written
+    std::string refusal;   // that was last written
     uint32_t telling = 0;  // writes to its status that are under way: until they are answered nothing is decided
     bool turned = false;   // its turn came meanwhile
     // Its share lets it start, and no node takes it, since then.

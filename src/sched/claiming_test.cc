@@ -122,7 +122,7 @@ TEST_F(ClaimingTest, AClaimOfAPodThatHasEndedStays) {
         step();
         EXPECT_EQ(told(), Lines{});
         EXPECT_EQ(used("n1"), 4000) << "held until Succeeded is stored";
-        scheduler_.remove_reservation("r", now_);
+        reservation_gone("r");
         gone("w1");
     }
 }

@@ -133,7 +133,7 @@ TEST_F(EditsTest, AnEditOfAnAvailableOneBringsItsOwnersAtOnce) {
         step();
         EXPECT_EQ(told(), Lines{"bind w1 to n1"}) << edit.what;
         gone("w1");
-        scheduler_.remove_reservation("r", now_);
+        reservation_gone("r");
     }
 }
 

@@ -143,7 +143,7 @@ protected:
                                              {model::kMemory, 1 << 30},
                                              {model::kPods, 9},
                                              {*model::intern_resource("x.io/gpu"), 4}};
-        scheduler_.put(std::shared_ptr<const model::Node>(made), now_);
+        scheduler_.put(made, now_);
     }
 };
 

@@ -2,8 +2,6 @@
 
 #include <fmt/ranges.h>
 
-#include "base/json.h"
-#include "base/json_view.h"
 #include "model/preemption_hold.h"
 #include "model/reservation_status.h"
 
@@ -66,7 +64,7 @@ void LiveTest::node(const std::string& name, int64_t cpu_milli) {
     made->meta.name = name;
     made->meta.labels.set("kubernetes.io/hostname", name);
     made->allocatable = model::Resources{{model::kCpu, cpu_milli}, {model::kMemory, 32LL << 30}, {model::kPods, 110}};
-    scheduler_.put(std::shared_ptr<const model::Node>(made), now_);
+    scheduler_.put(made, now_);
 }
 
 model::Pod& LiveTest::make(const std::string& name, int64_t cpu_milli, int32_t priority) {
@@ -186,17 +184,12 @@ void LiveTest::stored(const RefusePod& refuse) {
 }
 
 void LiveTest::stored(const HoldRoom& hold) {
-    base::JsonParser parser;
-    const std::string text = base::to_text(model::preemption_hold_for(*hold.pod, hold.node));
-    auto room = model::read_reservation(*parser.parse(text));
-    ASSERT_TRUE(room.ok()) << room.error().message;
-    room->meta.uid = "room";
-    reserved(*std::move(room));
+    reserved(model::stored_preemption_hold(*hold.pod, hold.node, "room", {}));
 }
 
 void LiveTest::stored(const DropRoom& drop) {
     preemption_holds_.erase(drop.uid);
-    scheduler_.remove_reservation(drop.uid, now_);
+    reservation_gone(drop.uid);
 }
 
 void LiveTest::stored(const WriteReservation& write) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ledger/intake.h"
 #include "sched/scheduler.h"
 
 namespace berth::sched {
@@ -20,12 +21,13 @@ protected:
 
     void node(const std::string& name, int64_t cpu_milli);
     model::Pod& make(const std::string& name, int64_t cpu_milli, int32_t priority);
-    void put(const model::Pod& pod) { scheduler_.put(pod, now_); }
+    void put(const model::Pod& pod) { scheduler_.put(std::make_shared<const model::Pod>(pod), now_); }
     void bound(const std::string& name, int64_t cpu_milli, int32_t priority, const std::string& on);
     void pending(const std::string& name, int64_t cpu_milli, int32_t priority, const std::string& nominated = "",
                  bool never_preempts = false);
     void terminating(const std::string& name);
-    void gone(const std::string& name) { scheduler_.remove_pod(name, now_); }
+    void gone(const std::string& name) { remove("Pod", name); }
+    void reservation_gone(const std::string& uid) { remove("Reservation", uid); }
     void later(base::Duration by) {
         now_ = now_ + by;
         wall_ = wall_ + by;
@@ -60,6 +62,9 @@ protected:
 
 private:
     // The feed brings what was written.
+    void remove(std::string_view kind, const std::string& uid) {
+        scheduler_.remove(*ledger::kind_named(kind), ledger::uid_alone(uid), now_);
+    }
     void seen(const Plan& plan, Outcome outcome);
     void stored(const auto&) {}
     void stored(const RefusePod& refuse);

@@ -165,7 +165,7 @@ Overlay::Overlay(Ledger& ledger, Row row, const Yielding& those) : ledger_(ledge
 
 Overlay::~Overlay() {
     for (const auto& uid : placed_) ledger_.remove_pod(uid);
-    for (auto index = gone_.rbegin(); index != gone_.rend(); ++index) ledger_.settle(*index);
+    for (auto index = gone_.rbegin(); index != gone_.rend(); ++index) ledger_.put_back(*index);
 }
 
 Strikes filter(const Ask& ask, Ledger& ledger, const Profile& profile, const Nominated& nominated, Row begin, Row end) {

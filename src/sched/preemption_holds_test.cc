@@ -185,10 +185,10 @@ TEST_F(RoomsTest, AfterACrashThoseGoWhoWereNotTold) {
     auto made = std::make_shared<model::Node>();
     made->meta.name = "n1";
     made->allocatable = model::Resources{{model::kCpu, 4000}, {model::kMemory, 32LL << 30}, {model::kPods, 110}};
-    fresh.put(std::shared_ptr<const model::Node>(made), now_);
+    fresh.put(made, now_);
     fresh.put(std::make_shared<const model::Reservation>(preemption_holds_.at("room")), now_);
-    fresh.put(pods_.at("a"), now_);
-    fresh.put(pods_.at("p"), now_);
+    fresh.put(std::make_shared<const model::Pod>(pods_.at("a")), now_);
+    fresh.put(std::make_shared<const model::Pod>(pods_.at("p")), now_);
     auto plans = fresh.step(now_, base::Time{}, 10);
     ASSERT_EQ(plans.size(), 2u);
     EXPECT_TRUE(std::holds_alternative<RefusePod>(plans[0]));

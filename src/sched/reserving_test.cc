@@ -45,7 +45,7 @@ TEST_F(ReservingTest, OneThatIsDeletedWhileItIsPlacedLeavesNothing) {
         step();
         ASSERT_EQ(told(), Lines{"reserve r: Successfully reserved on n1"});
         EXPECT_EQ(used("n1"), 3000);
-        scheduler_.remove_reservation("r", now_);
+        reservation_gone("r");
         EXPECT_EQ(used("n1"), 0);
         for (const auto& plan : answered_) scheduler_.outcome(plan, outcome, now_);
         EXPECT_EQ(used("n1"), 0);

@@ -40,7 +40,7 @@ Scheduler::~Scheduler() = default;
 
 // ---- events
 
-void Scheduler::put(std::shared_ptr<const model::Node> node, base::Instant now) {
+void Scheduler::put_node(std::shared_ptr<const model::Node> node, base::Instant now) {
     const Row row = ledger_.row_of(node->meta.name);
     if (row == ledger::kNoRow) {
         ledger_.put(std::move(node));
@@ -64,7 +64,7 @@ Attempt* Scheduler::find(std::string_view pod) {
     return found == attempts_.end() ? nullptr : &found->second;
 }
 
-void Scheduler::put(model::Pod pod, base::Instant now) {
+void Scheduler::put_pod(model::Pod pod, base::Instant now) {
     const std::string uid = pod.meta.uid;
     if (pod.terminal()) {
         remove_pod(uid, now);
@@ -147,7 +147,7 @@ void Scheduler::remove_pod(std::string_view uid, base::Instant now) {
     tell_freed(now);
 }
 
-void Scheduler::put(std::shared_ptr<const model::Reservation> reservation, base::Instant now) {
+void Scheduler::put_reservation(std::shared_ptr<const model::Reservation> reservation, base::Instant now) {
     const std::string uid = reservation->meta.uid;
     const auto known = ledger_.find_reservation(uid);
     const auto before = known == ledger::kNone ? nullptr : ledger_.reservation(known).object;
@@ -157,7 +157,7 @@ void Scheduler::put(std::shared_ptr<const model::Reservation> reservation, base:
     const bool was_open = before && before->phase == model::ReservationPhase::Available;
     const bool opens = (!was_open || edited) && reservation->phase == model::ReservationPhase::Available;
     ledger_.put(reservation);
-    settle_claims_ = true;
+    resume_claiming_ = true;
     if (model::is_claimed(*reservation)) sources_.claims.insert(uid);
     if (reservation->phase == model::ReservationPhase::Waiting) {
         Opening& opening = waiting_[uid];
@@ -186,7 +186,7 @@ void Scheduler::put(std::shared_ptr<const model::Reservation> reservation, base:
 
 // Every step on its way to be available has woken its owners, mostly in vain. It opens once, and then with every edit,
 // so nobody is hurried for ever. Those who owned it before an edit may have the node's own room now.
-void Scheduler::hurry_owners() {
+void Scheduler::activate_owners() {
     if (opened_.empty() && left_.empty()) return;
     queue_.activate([&](std::string_view uid) {
         const model::Pod* pod = pending_pod(uid);
@@ -211,7 +211,7 @@ void Scheduler::pass_time(base::Instant now, base::Time wall) {
         if (!our_room(*ledger_.reservation(index).object).empty()) preemption_holds_.look_again(uid, now);
     }
     if (ended.empty()) return;
-    settle_claims_ = true;
+    resume_claiming_ = true;
     queue_.notify(Change::Reservation, now);
 }
 
@@ -229,7 +229,7 @@ void Scheduler::remove_reservation(std::string_view uid, base::Instant now) {
     queue_.remove(uid);
     reservations_.erase(uid);
     ledger_.remove_reservation(uid);
-    settle_claims_ = true;
+    resume_claiming_ = true;
     waiting_.erase(std::string(uid));
     if (Attempt* attempt = find(preemption_holds_.gone(uid))) attempt->take_evictions();
     queue_.notify(Change::Reservation, now);
@@ -247,10 +247,10 @@ std::vector<Plan> Scheduler::step(base::Instant now, base::Time wall, size_t mos
     pass_time(now, wall);
     promise_again();
     judge_rooms(now, plans);
-    settle_volumes(now, plans);
-    settle_claims(now, plans);
-    hurry_owners();
-    settle_shares(wall);
+    resume_volumes(now, plans);
+    resume_claiming(now, plans);
+    activate_owners();
+    follow_shares(wall);
     std::erase_if(reads_, [&](const auto& read) {
         if (read.first > now) return false;
         plans.emplace_back(read.second);
@@ -283,14 +283,14 @@ std::optional<base::Instant> Scheduler::next_wake() const {
     sooner(preemption_holds_.next_wake());
     sooner(next_volume_wake());
     for (const auto& [at, read] : reads_) sooner(at);
-    if (!sources_.claims.empty() || (settle_claims_ && !claiming_.empty())) sooner(base::Instant{INT64_MIN});
+    if (!sources_.claims.empty() || (resume_claiming_ && !claiming_.empty())) sooner(base::Instant{INT64_MIN});
     if (shares_ && shares_->anybody_waits() && shares_->behind(ledger_)) sooner(base::Instant{INT64_MIN});
     if (next) sooner(ledger_.next_end());  // who waits may wait for that
     return next;
 }
 
 void Scheduler::notify(Change change, base::Instant now) {
-    settle_volumes_ = settle_volumes_ || change == Change::Volume;
+    resume_volumes_ = resume_volumes_ || change == Change::Volume;
     queue_.notify(change, now);
 }
 

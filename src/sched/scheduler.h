@@ -66,15 +66,9 @@ public:
     Scheduler(const Scheduler&) = delete;
     Scheduler& operator=(const Scheduler&) = delete;
 
-    // --- events, in any order
-    void put(std::shared_ptr<const model::Node> node, base::Instant now);
-    void remove_node(std::string_view name, base::Instant now);
-    void put(model::Pod pod, base::Instant now);
-    void remove_pod(std::string_view uid, base::Instant now);
-    void put(std::shared_ptr<const model::Reservation> reservation, base::Instant now);
-    void remove_reservation(std::string_view uid, base::Instant now);
-    // These and all other kinds that decisions read, by their rows.
-    void put(const ledger::Kind& kind, const ledger::Object& object, base::Instant now);
+    // --- events, in any order: objects of all kinds that decisions read (ledger/intake.h)
+    void put(const ledger::Object& object, base::Instant now);
+    // Of a pod or a reservation its uid is enough, of others their name.
     void remove(const ledger::Kind& kind, const model::Meta& gone, base::Instant now);
 
     // A reservation that may not be placed yet, since its class is not there: its end is seen all the same.
@@ -102,7 +96,6 @@ public:
     Preemption would_preempt(const Ask& ask, const Profile& profile, const Strikes& strikes, CostMemory& costs);
 
     const ledger::View& ledger() const { return ledger_; }
-    void notify(Change change, base::Instant now);
     const Queue& queue() const { return queue_; }
     const SchedulerCounts& counts() const { return counts_; }
     const model::Pod* pending_pod(std::string_view uid) const;
@@ -113,7 +106,7 @@ public:
 private:
     struct PendingReservation {
         std::shared_ptr<const model::Reservation> object;
-        std::string told;
+        std::string refusal;  // that was last written
     };
 
     // Whether a waiting reservation is being said to have its room.
@@ -122,12 +115,19 @@ private:
         bool under_way = false;         // until it is seen, or known not to have happened
     };
 
+    void put_node(std::shared_ptr<const model::Node> node, base::Instant now);
+    void remove_node(std::string_view name, base::Instant now);
+    void put_pod(model::Pod pod, base::Instant now);
     void put_bound(model::Pod pod, base::Instant now);
+    void remove_pod(std::string_view uid, base::Instant now);
+    void put_reservation(std::shared_ptr<const model::Reservation> reservation, base::Instant now);
+    void remove_reservation(std::string_view uid, base::Instant now);
+    void notify(Change change, base::Instant now);
     Attempt* find(std::string_view pod);
     void follow_nomination(Attempt& attempt, const std::string& before, base::Instant now);
     void end_nomination(Attempt& attempt, base::Instant now);
     void tell_freed(base::Instant now);
-    void hurry_owners();
+    void activate_owners();
     // Ends: a reservation whose time is over takes no place, and nobody is bound to it.
     void pass_time(base::Instant now, base::Time wall);
     bool draws_from_ended(std::string_view pod) const;
@@ -138,7 +138,7 @@ private:
     std::optional<bool> begin_passing(const model::Pod& pod);
     void end_passing(std::string_view uid, std::optional<bool> before);
     bool may_stand_anywhere(const Ask& ask, const Profile& profile);
-    void settle_shares(base::Time wall);
+    void follow_shares(base::Time wall);
     const Shares* shares_for(const Attempt& attempt);
     void refuse_share(Attempt& attempt, const Strikes& strikes, base::Instant now);
     // Decisions: see scheduler_decide.cc
@@ -195,13 +195,13 @@ private:
     void bind_or_claim(Attempt& attempt, BindPod bind, std::vector<Plan>& plans);
     bool still_holds(const Attempt& attempt, const BindPod& bind) const;
     void go_on(Attempt& attempt, BindPod bind, base::Instant now, std::vector<Plan>& plans);
-    void settle_claims(base::Instant now, std::vector<Plan>& plans);
+    void resume_claiming(base::Instant now, std::vector<Plan>& plans);
     std::vector<Plan> claimed(const ClaimReservation& claim, Outcome outcome, base::Instant now);
     void release_claims(std::vector<Plan>& plans);
     // Volumes: see scheduler_volumes.cc
     bool bind_volumes_first(Attempt& attempt, const Ask& ask, Row row, const BindPod& bind, base::Instant now,
                             std::vector<Plan>& plans);
-    void settle_volumes(base::Instant now, std::vector<Plan>& plans);
+    void resume_volumes(base::Instant now, std::vector<Plan>& plans);
     std::optional<base::Instant> next_volume_wake() const;
     void volume_written(std::string_view pod, uint64_t serial, Outcome outcome, base::Instant now);
     // What came of plans
@@ -234,8 +234,8 @@ private:
     // Uids of pods that began to wait so; those that have gone on since are passed over.
     std::set<std::string> volumes_first_;
     std::set<std::string> claiming_;
-    bool settle_volumes_ = false;             // something about volumes changed, or may have
-    bool settle_claims_ = false;              // a reservation changed: who waits to claim it is looked at
+    bool resume_volumes_ = false;             // something about volumes changed, or may have
+    bool resume_claiming_ = false;            // a reservation changed: who waits to claim it is looked at
     std::map<std::string, Opening> waiting_;  // stored reservations that wait for room
     uint64_t looked_at_ = 0;                  // the ledger's changes when they were last looked at
     // Since the last step: those that owners may draw from now, or differently...

@@ -44,8 +44,8 @@ void Scheduler::go_on(Attempt& attempt, BindPod bind, base::Instant now, std::ve
     bind_or_claim(attempt, std::move(bind), plans);
 }
 
-void Scheduler::settle_claims(base::Instant now, std::vector<Plan>& plans) {
-    if (!std::exchange(settle_claims_, false)) return;
+void Scheduler::resume_claiming(base::Instant now, std::vector<Plan>& plans) {
+    if (!std::exchange(resume_claiming_, false)) return;
     for (const auto& uid : std::exchange(claiming_, {})) {
         Attempt* attempt = find(uid);
         const Claiming* claiming = attempt ? attempt->at<Claiming>() : nullptr;

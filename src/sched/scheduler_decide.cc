@@ -130,9 +130,9 @@ void Scheduler::fail(Attempt& attempt, std::string message, base::Instant now, s
 // Why the pod has no node, unless that was said already and nothing else is to be written.
 void Scheduler::tell(Attempt& attempt, std::string message, std::string reason, std::optional<std::string> nominated,
                      std::vector<Plan>& plans) {
-    if (message == attempt.told && !nominated) return;
+    if (message == attempt.refusal && !nominated) return;
     const model::Meta& meta = attempt.pod.meta;
-    attempt.told = message;
+    attempt.refusal = message;
     ++attempt.telling;
     plans.emplace_back(
         RefusePod{meta.uid, meta.ns, meta.name, std::move(message), std::move(reason), std::move(nominated)});
@@ -309,8 +309,8 @@ void Scheduler::decide_for(PendingReservation& pending, base::Instant now, base:
         queue_.unschedulable(object.meta.uid, cures_of(decision.verdict.strikes), now);
         if (!preemption_hold_for.empty()) return give_up_room(object, plans);
         std::string message = diagnosis(decision.verdict.strikes, ledger_);
-        if (message == pending.told) return;
-        pending.told = message;
+        if (message == pending.refusal) return;
+        pending.refusal = message;
         plans.emplace_back(WriteReservation{object.meta.uid, object.meta.name, object.meta.revision,
                                             model::unschedulable(object, message, wall), false, message});
         return;

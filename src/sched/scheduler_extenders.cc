@@ -181,7 +181,7 @@ std::vector<Plan> Scheduler::preemption_answered(const AskExtender& question, co
     }
     const Ask ask = ask_for(attempt->pod, ledger_, &looks_);
     if (ask_about_victims(*attempt, asked, plans) || ledger_.row_of(asked.node) == ledger::kNoRow) return plans;
-    tell(*attempt, attempt->told, "Unschedulable", asked.node, plans);
+    tell(*attempt, attempt->refusal, "Unschedulable", asked.node, plans);
     for (auto& plan : take_room(*attempt, ask, asked.node, std::move(asked.evictions), now)) {
         plans.push_back(std::move(plan));
     }

@@ -5,10 +5,11 @@
 
 namespace berth::sched {
 
-void Scheduler::put(const ledger::Kind& kind, const ledger::Object& object, base::Instant now) {
-    if (const auto pod = object.as<model::Pod>()) return put(*pod, now);
-    if (auto node = object.as<model::Node>()) return put(std::move(node), now);
-    if (auto reservation = object.as<model::Reservation>()) return put(std::move(reservation), now);
+void Scheduler::put(const ledger::Object& object, base::Instant now) {
+    if (const auto pod = object.as<model::Pod>()) return put_pod(*pod, now);
+    if (auto node = object.as<model::Node>()) return put_node(std::move(node), now);
+    if (auto reservation = object.as<model::Reservation>()) return put_reservation(std::move(reservation), now);
+    const ledger::Kind& kind = ledger::kind_of(object);
     kind.put(ledger_, object);
     if (kind.reader == ledger::Reader::Shares) return;  // whoever may start then is told by name
     if (shares_ && kind.kind == "PersistentVolumeClaim") ledger_.spaces()->touch_claims();

@@ -24,7 +24,7 @@ void Scheduler::forget_reservation(std::string_view uid, base::Instant now) {
     const auto reservation = ledger_.find_reservation(uid);
     if (reservation != ledger::kNone && ledger_.reservation(reservation).assumed) {
         ledger_.unassume_reservation(reservation);
-        settle_claims_ = true;
+        resume_claiming_ = true;
         queue_.notify(Change::Reservation, now);
     }
     queue_.failed(uid, now);
@@ -76,7 +76,7 @@ std::vector<Plan> Scheduler::on_written(const WriteReservation& write, Outcome o
     }
     // Why it waits has not been told.
     if (const auto pending = reservations_.find(write.uid); pending != reservations_.end())
-        pending->second.told.clear();
+        pending->second.refusal.clear();
     const auto index = ledger_.find_reservation(write.uid);
     if (write.placed) {
         forget_reservation(write.uid, now);
@@ -99,7 +99,7 @@ std::vector<Plan> Scheduler::opened(const OpenReservation& open, Outcome outcome
 void Scheduler::was_told(std::string_view uid, bool done, base::Instant now) {
     Attempt* attempt = find(uid);
     if (!attempt) return;
-    if (!done) attempt->told.clear();
+    if (!done) attempt->refusal.clear();
     if (attempt->telling > 0) --attempt->telling;
     if (attempt->telling == 0 && std::exchange(attempt->turned, false)) queue_again(attempt->pod, now);
 }

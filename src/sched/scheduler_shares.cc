@@ -104,7 +104,7 @@ void Scheduler::refuse_share(Attempt& attempt, const Strikes& strikes, base::Ins
 }
 
 // Those whose namespaces have come to deserve more, or to use less, are tried at once.
-void Scheduler::settle_shares(base::Time wall) {
+void Scheduler::follow_shares(base::Time wall) {
     if (!shares_) return;
     shares_wall_ = wall;
     shares_->follow(ledger_, wall);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "ledger/intake.h"
+
 namespace berth::sched {
 namespace {
 
@@ -32,6 +34,8 @@ model::Pod pod(const std::string& name, int64_t cpu_milli, const std::string& ui
 class SchedulerTest : public testing::Test {
 protected:
     SchedulerTest() : scheduler_({{"berth", default_profile()}}) { scheduler_.put(node("n1", 4000), now_); }
+    void put(model::Pod pod) { scheduler_.put(std::make_shared<const model::Pod>(std::move(pod)), now_); }
+    void gone(const std::string& uid) { scheduler_.remove(*ledger::kind_named("Pod"), ledger::uid_alone(uid), now_); }
     std::vector<Plan> step() { return scheduler_.step(now_, base::Time{}, 100); }
     int64_t used() const { return scheduler_.ledger().column(model::kCpu)->used[0]; }
 
@@ -40,7 +44,7 @@ protected:
 };
 
 TEST_F(SchedulerTest, BindsAndHoldsUntilSeen) {
-    scheduler_.put(pod("a", 3000), now_);
+    put(pod("a", 3000));
     const auto plans = step();
     ASSERT_EQ(plans.size(), 1u);
     EXPECT_EQ(std::get<BindPod>(plans[0]).node, "n1");
@@ -48,8 +52,8 @@ TEST_F(SchedulerTest, BindsAndHoldsUntilSeen) {
     scheduler_.outcome(plans[0], Outcome::Done, now_);
     auto bound = pod("a", 3000);
     bound.node = "n1";
-    scheduler_.put(bound, now_);
-    scheduler_.put(bound, now_);
+    put(bound);
+    put(bound);
     EXPECT_EQ(used(), 3000);
     EXPECT_TRUE(step().empty());
 }
@@ -57,8 +61,8 @@ TEST_F(SchedulerTest, BindsAndHoldsUntilSeen) {
 TEST_F(SchedulerTest, APodWithResourceClaimsWaitsAndSaysWhy) {
     auto wanting = pod("a", 1000);
     wanting.uses_resource_claims = true;
-    scheduler_.put(wanting, now_);
-    scheduler_.put(pod("b", 1000), now_);
+    put(wanting);
+    put(pod("b", 1000));
     const auto plans = step();
     ASSERT_EQ(plans.size(), 2u);
     EXPECT_NE(std::get<RefusePod>(plans[0]).message.find("resourceClaims"), std::string::npos);
@@ -66,7 +70,7 @@ TEST_F(SchedulerTest, APodWithResourceClaimsWaitsAndSaysWhy) {
 }
 
 TEST_F(SchedulerTest, ARefusedBindGivesBackAndTriesAgain) {
-    scheduler_.put(pod("a", 3000), now_);
+    put(pod("a", 3000));
     const auto plans = step();
     const auto reads = scheduler_.outcome(plans[0], Outcome::Refused, now_);
     EXPECT_EQ(used(), 3000) << "it may be bound";
@@ -79,7 +83,7 @@ TEST_F(SchedulerTest, ARefusedBindGivesBackAndTriesAgain) {
 }
 
 TEST_F(SchedulerTest, AnUnknownBindIsResolvedByReading) {
-    scheduler_.put(pod("a", 3000), now_);
+    put(pod("a", 3000));
     const auto bind = step();
     auto reads = scheduler_.outcome(bind[0], Outcome::Unknown, now_);
     ASSERT_EQ(reads.size(), 1u);
@@ -87,15 +91,15 @@ TEST_F(SchedulerTest, AnUnknownBindIsResolvedByReading) {
     // It had taken effect.
     auto bound = pod("a", 3000);
     bound.node = "n1";
-    scheduler_.put(bound, now_);
+    put(bound);
     scheduler_.outcome(reads[0], Outcome::Done, now_);
     EXPECT_EQ(used(), 3000);
 
     // The next one had not.
-    scheduler_.put(pod("b", 500), now_);
+    put(pod("b", 500));
     const auto second = step();
     reads = scheduler_.outcome(second[0], Outcome::Unknown, now_);
-    scheduler_.put(pod("b", 500), now_);
+    put(pod("b", 500));
     scheduler_.outcome(reads[0], Outcome::Done, now_);
     EXPECT_EQ(used(), 3000);
 }
@@ -103,8 +107,8 @@ TEST_F(SchedulerTest, AnUnknownBindIsResolvedByReading) {
 TEST_F(SchedulerTest, RoomThatAppearsWakesAtOnce) {
     auto blocker = pod("blocker", 4000);
     blocker.node = "n1";
-    scheduler_.put(blocker, now_);
-    scheduler_.put(pod("a", 2000), now_);
+    put(blocker);
+    put(pod("a", 2000));
     auto plans = step();
     ASSERT_EQ(plans.size(), 1u);
     EXPECT_EQ(std::get<RefusePod>(plans[0]).message,
@@ -113,7 +117,7 @@ TEST_F(SchedulerTest, RoomThatAppearsWakesAtOnce) {
               "found for incoming pod.");
     scheduler_.outcome(plans[0], Outcome::Done, now_);
     now_ = now_ + std::chrono::seconds(30);
-    scheduler_.remove_pod("blocker-uid", now_);
+    gone("blocker-uid");
     plans = step();
     ASSERT_EQ(plans.size(), 1u);
     EXPECT_EQ(std::get<BindPod>(plans[0]).name, "a");
@@ -122,10 +126,10 @@ TEST_F(SchedulerTest, RoomThatAppearsWakesAtOnce) {
 TEST_F(SchedulerTest, ANewPodWithAnOldNameIsANewPod) {
     auto old = pod("a", 3000, "first");
     old.node = "n1";
-    scheduler_.put(old, now_);
-    scheduler_.put(pod("a", 500, "second"), now_);
+    put(old);
+    put(pod("a", 500, "second"));
     EXPECT_EQ(step().size(), 1u);
-    scheduler_.remove_pod("first", now_);
+    gone("first");
     EXPECT_EQ(used(), 500);
 }
 
@@ -134,10 +138,10 @@ TEST_F(SchedulerTest, ForeignSchedulersPodsAreLeftAlone) {
     auto spec = std::make_shared<model::PodSpec>(*foreign.spec);
     spec->scheduler_name = "other";
     foreign.spec = spec;
-    scheduler_.put(foreign, now_);
+    put(foreign);
     EXPECT_TRUE(step().empty());
     foreign.node = "n1";
-    scheduler_.put(foreign, now_);
+    put(foreign);
     EXPECT_EQ(used(), 100);
 }
 
@@ -153,11 +157,11 @@ TEST_F(SchedulerTest, ARoundIsBoundedByWhatItCosts) {
             spec->spread.push_back(constraint);
         }
         poison.spec = spec;
-        scheduler_.put(poison, now_);
+        put(poison);
     }
     step();
     EXPECT_GT(scheduler_.queue().sizes().active, 40U);
-    scheduler_.put(pod("plain", 100), now_);
+    put(pod("plain", 100));
     for (const auto& plan : step()) {
         if (const auto* bind = std::get_if<BindPod>(&plan)) {
             EXPECT_EQ(bind->name, "plain");

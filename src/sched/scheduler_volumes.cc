@@ -18,13 +18,13 @@ bool Scheduler::bind_volumes_first(Attempt& attempt, const Ask& ask, Row row, co
     ledger_.volumes().assume(first.steps);
     std::move(writes.begin(), writes.end(), std::back_inserter(plans));
     volumes_first_.insert(bind.uid);
-    settle_volumes_ = true;
+    resume_volumes_ = true;
     return true;
 }
 
 // Those whose time is up are looked at in any case.
-void Scheduler::settle_volumes(base::Instant now, std::vector<Plan>& plans) {
-    const bool changed = std::exchange(settle_volumes_, false);
+void Scheduler::resume_volumes(base::Instant now, std::vector<Plan>& plans) {
+    const bool changed = std::exchange(resume_volumes_, false);
     for (const auto& uid : std::exchange(volumes_first_, {})) {
         Attempt* attempt = find(uid);
         const VolumesFirst* first = attempt ? attempt->at<VolumesFirst>() : nullptr;
@@ -47,7 +47,7 @@ std::optional<base::Instant> Scheduler::next_volume_wake() const {
         const auto found = attempts_.find(uid);
         const VolumesFirst* first = found == attempts_.end() ? nullptr : found->second.at<VolumesFirst>();
         if (!first) continue;
-        if (settle_volumes_) return base::Instant{INT64_MIN};
+        if (resume_volumes_) return base::Instant{INT64_MIN};
         next = next ? std::min(*next, first->deadline) : first->deadline;
     }
     return next;
@@ -61,7 +61,7 @@ void Scheduler::volume_written(std::string_view pod, uint64_t serial, Outcome ou
     if (!first || first->serial != serial) return;
     if (outcome != Outcome::Done) return forget(*attempt, now);
     --first->unanswered;
-    settle_volumes_ = true;
+    resume_volumes_ = true;
 }
 
 }  // namespace berth::sched

@@ -43,17 +43,13 @@ protected:
         if (reserved_milli > 0) out.reserved.amounts.set(model::kCpu, reserved_milli);
         return out;
     }
-    void rule(model::Consumer made) {
-        scheduler_.put(*ledger::kind_named("Consumer"),
-                       ledger::Object(std::make_shared<const model::Consumer>(std::move(made))), now_);
-    }
+    void rule(model::Consumer made) { scheduler_.put(std::make_shared<const model::Consumer>(std::move(made)), now_); }
     void quota(const std::string& ns, model::Resources hard) {
         auto made = std::make_shared<model::ResourceQuota>();
         made->meta.ns = ns;
         made->meta.name = "quota";
         made->hard = std::move(hard);
-        scheduler_.put(*ledger::kind_named("ResourceQuota"),
-                       ledger::Object(std::shared_ptr<const model::ResourceQuota>(made)), now_);
+        scheduler_.put(made, now_);
     }
     int64_t deserved(const std::string& name) {
         for (const auto& account : scheduler_.shares()->accounts(scheduler_.ledger())) {
@@ -267,7 +263,7 @@ TEST_F(SharesTest, ANodeThatIsNotReadyCountsForAMinute) {
     lost->meta.name = "n2";
     lost->allocatable = model::Resources{{model::kCpu, 2000}, {model::kPods, 110}};
     lost->not_ready = wall_;
-    scheduler_.put(std::shared_ptr<const model::Node>(lost), now_);
+    scheduler_.put(lost, now_);
     auto half = consumer("a");
     half.hard.percents.set(model::kCpu, 50'000);
     rule(half);

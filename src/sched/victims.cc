@@ -50,7 +50,7 @@ Victims choose(const View& ledger, Row row, const std::vector<PodIndex>& pods, R
 template <class Opens>
 Victims choose_of(Ledger& ledger, Row row, const std::vector<PodIndex>& pods, Lifted& lifted, Opens opens) {
     return choose(ledger, row, pods, [&](PodIndex pod) {
-        lifted.settle(pod);
+        lifted.put_back(pod);
         if (opens()) return true;
         lifted.lift(pod);
         return false;
@@ -60,7 +60,7 @@ Victims choose_of(Ledger& ledger, Row row, const std::vector<PodIndex>& pods, Li
 }  // namespace
 
 Lifted::~Lifted() {
-    while (!out_.empty()) settle(out_.back());
+    while (!out_.empty()) put_back(out_.back());
 }
 
 void Lifted::lift(PodIndex pod) {
@@ -68,8 +68,8 @@ void Lifted::lift(PodIndex pod) {
     out_.push_back(pod);
 }
 
-void Lifted::settle(PodIndex pod) {
-    ledger_.settle(pod);
+void Lifted::put_back(PodIndex pod) {
+    ledger_.put_back(pod);
     std::erase(out_, pod);
 }
 

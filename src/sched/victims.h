@@ -35,7 +35,7 @@ public:
     Lifted(const Lifted&) = delete;
     Lifted& operator=(const Lifted&) = delete;
     void lift(PodIndex pod);
-    void settle(PodIndex pod);
+    void put_back(PodIndex pod);
 
 private:
     Ledger& ledger_;

@@ -13,16 +13,12 @@ protected:
         storage_class("late", "example.com/disks");
         storage_class("local", "kubernetes.io/no-provisioner");
     }
-    template <class T>
-    void put_object(std::string_view kind, std::shared_ptr<const T> object) {
-        scheduler_.put(*ledger::kind_named(kind), ledger::Object(std::move(object)), now_);
-    }
     void storage_class(const std::string& name, const std::string& provisioner) {
         auto made = std::make_shared<model::StorageClass>();
         made->meta.name = name;
         made->provisioner = provisioner;
         made->wait_for_consumer = true;
-        put_object<model::StorageClass>("StorageClass", made);
+        scheduler_.put(made, now_);
     }
     model::PersistentVolumeClaim& claim(const std::string& name, const std::string& of) {
         model::PersistentVolumeClaim made;
@@ -48,11 +44,11 @@ protected:
     }
     void store(model::PersistentVolumeClaim& object) {
         object.meta.revision = ++revision_;
-        put_object("PersistentVolumeClaim", std::make_shared<const model::PersistentVolumeClaim>(object));
+        scheduler_.put(std::make_shared<const model::PersistentVolumeClaim>(object), now_);
     }
     void store(model::PersistentVolume& object) {
         object.meta.revision = ++revision_;
-        put_object("PersistentVolume", std::make_shared<const model::PersistentVolume>(object));
+        scheduler_.put(std::make_shared<const model::PersistentVolume>(object), now_);
     }
     void pod_with(const std::string& name, const std::vector<std::string>& claims) {
         model::Pod& pod = make(name, 1000, 0);
@@ -234,7 +230,6 @@ TEST_F(VolumeBindsTest, AClaimThatVanishesEndsTheWaiting) {
     gone.ns = "default";
     gone.name = "c";
     scheduler_.remove(*ledger::kind_named("PersistentVolumeClaim"), gone, now_);
-    scheduler_.notify(Change::Volume, now_);
     step();
     EXPECT_EQ(used("n1"), 0);
 }

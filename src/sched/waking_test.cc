@@ -74,8 +74,8 @@ TEST_F(WakingTest, OnlyWhatCouldHelpWakes) {
     pending("large", 9000, 0);
     EXPECT_TRUE(tries("large"));
     later(seconds(20));
-    scheduler_.notify(Change::Volume, now_);
-    scheduler_.notify(Change::Namespace, now_);
+    scheduler_.put(std::make_shared<const model::StorageClass>(), now_);
+    scheduler_.put(std::make_shared<const model::Namespace>(), now_);
     bound("other", 100, 0, "n1");
     EXPECT_FALSE(tries("large")) << "no cpu came of that";
     node("n2", 2000);

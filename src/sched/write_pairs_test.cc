@@ -72,7 +72,7 @@ TEST_F(WritePairsTest, AClaimedReservationThatIsGoneBindsNobody) {
     done();
     step();
     ASSERT_EQ(told(), Lines{"claim r for w1"});
-    scheduler_.remove_reservation("r", now_);
+    reservation_gone("r");
     preemption_holds_.erase("r");
     std::vector<Plan> further;
     for (const auto& claim : answered_) further = scheduler_.outcome(claim, Outcome::Done, now_);

@@ -174,7 +174,7 @@ void Cluster::delete_reservation(const std::string& name) {
 void Cluster::apply(const std::string& name, const link::FeedEvent& event) {
     const auto& kind = *ledger::kind_named(name);
     if (event.type == link::FeedEvent::Type::Gone) return scheduler_->remove(kind, *run::meta_of(event), now_);
-    scheduler_->put(kind, *run::decode(kind, event), now_);
+    scheduler_->put(*run::decode(kind, event), now_);
 }
 
 void Cluster::take(std::vector<sched::Plan> plans) {
@@ -187,11 +187,11 @@ void Cluster::take(std::vector<sched::Plan> plans) {
 void Cluster::hear(const sched::Plan& plan, const Result<link::Reply>& reply) {
     const auto outcome = run::outcome_of(plan, reply);
     if (const auto* back = std::get_if<sched::ReadBack>(&plan); back && reply) {
-        const bool pod = back->what == sched::ReadBack::What::Pod;
+        const auto& kind = run::kind_of(*back);
         if (reply->code == 404) {
-            pod ? scheduler_->remove_pod(back->uid, now_) : scheduler_->remove_reservation(back->uid, now_);
-        } else if (reply->ok() && reply->revision > feed_->seen(pod ? "Pod" : "Reservation")) {
-            apply(pod ? "Pod" : "Reservation",
+            scheduler_->remove(kind, ledger::uid_alone(back->uid), now_);
+        } else if (reply->ok() && reply->revision > feed_->seen(std::string(kind.kind))) {
+            apply(std::string(kind.kind),
                   {link::FeedEvent::Type::Put, std::make_shared<const std::string>(reply->body), reply->revision});
         }
     }

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "base/json.h"
-#include "base/json_view.h"
 #include "ledger/intake.h"
 #include "model/allocated.h"
 #include "model/preemption_hold.h"
@@ -58,11 +56,11 @@ void Town::tell_everything(sched::Scheduler& scheduler) {
     for (const auto& node : nodes_) scheduler.put(node, clock_.now());
     for (const auto& machine : machines_) tell(scheduler, machine);
     for (const auto& [name, object] : reservations_) scheduler.put(object, clock_.now());
-    for (const auto& [name, pod] : pods_) scheduler.put(pod, clock_.now());
+    for (const auto& [name, pod] : pods_) scheduler.put(std::make_shared<const model::Pod>(pod), clock_.now());
 }
 
 void Town::tell(sched::Scheduler& scheduler, const std::shared_ptr<const model::NodeTopology>& machine) {
-    scheduler.put(*ledger::kind_named("NodeResourceTopology"), ledger::Object(machine), clock_.now());
+    scheduler.put(machine, clock_.now());
 }
 
 void Town::add_node(const std::string& name) {
@@ -85,7 +83,7 @@ void Town::add_node(const std::string& name) {
 void Town::store(model::Pod pod) {
     pod.meta.revision = ++revision_;
     if (!pod.node.empty()) server_.put(pod);
-    for (auto& scheduler : schedulers_) scheduler->put(pod, clock_.now());
+    for (auto& scheduler : schedulers_) scheduler->put(std::make_shared<const model::Pod>(pod), clock_.now());
     pods_.insert_or_assign(pod.meta.name, std::move(pod));
 }
 
@@ -98,17 +96,19 @@ void Town::store(model::Reservation object) {
 }
 
 void Town::erase_pod(const std::string& name) {
-    const std::string uid = pods_.at(name).meta.uid;
+    const model::Meta gone = pods_.at(name).meta;
     pods_.erase(name);
-    server_.remove_pod(uid);
-    for (auto& scheduler : schedulers_) scheduler->remove_pod(uid, clock_.now());
+    server_.remove_pod(gone.uid);
+    for (auto& scheduler : schedulers_) scheduler->remove(*ledger::kind_named("Pod"), gone, clock_.now());
 }
 
 void Town::erase_reservation(const std::string& name) {
-    const std::string uid = reservations_.at(name)->meta.uid;
+    const auto gone = reservations_.at(name);
     reservations_.erase(name);
-    server_.remove_reservation(uid);
-    for (auto& scheduler : schedulers_) scheduler->remove_reservation(uid, clock_.now());
+    server_.remove_reservation(gone->meta.uid);
+    for (auto& scheduler : schedulers_) {
+        scheduler->remove(*ledger::kind_named("Reservation"), gone->meta, clock_.now());
+    }
 }
 
 std::string Town::new_uid() {
@@ -192,13 +192,7 @@ bool Town::carry_out(const sched::EvictPod& evicted) {
 
 bool Town::carry_out(const sched::HoldRoom& hold) {
     if (reservations_.contains(model::preemption_hold_name(hold.uid))) return true;
-    base::JsonParser parser;
-    const std::string text = base::to_text(model::preemption_hold_for(*hold.pod, hold.node));
-    auto room = model::read_reservation(*parser.parse(text));
-    EXPECT_TRUE(room.ok());
-    room->meta.uid = new_uid();
-    room->meta.created = clock_.wall();
-    store(*std::move(room));
+    store(model::stored_preemption_hold(*hold.pod, hold.node, new_uid(), clock_.wall()));
     return true;
 }
 

@@ -64,9 +64,4 @@ void Writer::bytes(int number, std::string_view value) {
     out_ += value;
 }
 
-void Writer::fixed64(int number, uint64_t value) {
-    tag(number, Kind::Fixed64);
-    for (int shift = 0; shift < 64; shift += 8) out_.push_back(static_cast<char>(value >> shift & 0xff));
-}
-
 }  // namespace berth::model::wire

@@ -39,7 +39,6 @@ class Writer {
 public:
     void varint(int number, uint64_t value);
     void bytes(int number, std::string_view value);
-    void fixed64(int number, uint64_t value);
 
     std::string take() { return std::move(out_); }
     const std::string& out() const { return out_; }

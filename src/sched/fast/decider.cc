@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMaxTreeBytes = 64 << 20;
 constexpr size_t kMaxClasses = 20'000;
-constexpr size_t kMaxStatics = 256;
+constexpr size_t kMaxNodeClasses = 256;
 
 bool is_column(model::ResourceId id) {
     return id == model::kCpu || id == model::kMemory || id == model::kPods;
@@ -49,10 +49,10 @@ Row Decider::choose(const model::Pod& pod, const View& ledger) {
     credit_ = !ledger.owner_index().empty() || !pod.meta.annotations.empty();
     if (credit_ && !terms_.credit) return choose_plain(ask_for(pod, ledger, looks_), ledger);
     Class& c = class_of(pod.spec);
-    if (credit_ && c.sides.empty()) credit_ = !pod.meta.annotations.empty() || may_match(pod, ledger);
+    if (credit_ && c.owner_classes.empty()) credit_ = !pod.meta.annotations.empty() || may_match(pod, ledger);
     if (!open_anywhere(c, ledger)) return ledger::kNoRow;
     if (credit_ && (c.cores || c.devices)) return choose_plain(ask_for(pod, ledger, looks_), ledger);
-    if (credit_) return choose_with_side(c, pod, ledger);
+    if (credit_) return choose_with_owners(c, pod, ledger);
     Ask ask;
     ask.spec = pod.spec.get();
     ask.pod = &pod;
@@ -139,8 +139,8 @@ void Decider::begin(Class& c, const std::shared_ptr<const model::PodSpec>& spec,
     c.spec = spec;
     c.hash = hash;
     c.wants.clear();
-    c.statics = nullptr;
-    c.sides.clear();
+    c.node_class = nullptr;
+    c.owner_classes.clear();
     c.numbers = {};
     c.cores = terms_.cores != nullptr && plugins::asks_for_cores(*spec);
     c.devices = terms_.devices && spec->devices.asks();
@@ -179,9 +179,9 @@ void Decider::forget_old() {
     });
 }
 
-std::shared_ptr<const NodeClass> Decider::statics_for(const model::PodSpec& spec, const View& ledger) {
-    if (statics_.size() >= kMaxStatics) statics_.clear();
-    auto& found = statics_[constraints_of(spec, ledger)];
+std::shared_ptr<const NodeClass> Decider::node_class_for(const model::PodSpec& spec, const View& ledger) {
+    if (node_classes_.size() >= kMaxNodeClasses) node_classes_.clear();
+    auto& found = node_classes_[constraints_of(spec, ledger)];
     if (!found || found->epoch != ledger.changes().static_epoch()) {
         found = node_class_of(constraints_of(spec, ledger), ledger, terms_);
     }
@@ -192,11 +192,11 @@ std::shared_ptr<const NodeClass> Decider::statics_for(const model::PodSpec& spec
 
 // Whether the nodes themselves leave any row open to the class.
 bool Decider::open_anywhere(Class& c, const View& ledger) {
-    if (!c.statics || c.statics->epoch != ledger.changes().static_epoch()) {
-        c.statics = statics_for(*c.spec, ledger);
+    if (!c.node_class || c.node_class->epoch != ledger.changes().static_epoch()) {
+        c.node_class = node_class_for(*c.spec, ledger);
         c.filled = false;
     }
-    return !c.statics->groups.empty();
+    return !c.node_class->groups.empty();
 }
 
 std::vector<MaxTree>& Decider::trees_of(Class& c, const View& ledger) {
@@ -206,12 +206,12 @@ std::vector<MaxTree>& Decider::trees_of(Class& c, const View& ledger) {
         for (const auto& tree : c.trees) tree_bytes_ -= tree.bytes();
         fill(c, ledger, c.trees);
         c.filled = true;
-        c.settled = false;
+        c.exact_keys = false;
         for (const auto& tree : c.trees) tree_bytes_ += tree.bytes();
     } else {
         ++counts_.replays;
         changes.replay(c.sequence, [&](Row row) {
-            if (c.statics->base[row] != 0) set(c, row, exact(c, ledger, row), c.trees);
+            if (c.node_class->base[row] != 0) set(c, row, exact(c, ledger, row), c.trees);
         });
     }
     c.sequence = changes.sequence();
@@ -220,67 +220,67 @@ std::vector<MaxTree>& Decider::trees_of(Class& c, const View& ledger) {
 
 void Decider::fill(const Class& c, const View& ledger, std::vector<MaxTree>& trees) {
     ++counts_.fills;
-    const size_t groups = c.statics->groups.size();
+    const size_t groups = c.node_class->groups.size();
     trees.resize(groups);
     if (groups == 0) return;
     const uint16_t* base = base_of(c, ledger);
     if (groups == 1) {
-        trees[0].resize(c.statics->base.size());
+        trees[0].resize(c.node_class->base.size());
         upper_keys(columns_.rows(), c.numbers, base, columns_.blocks(), trees[0].keys(), trees[0].block_tops());
         trees[0].filled();
     } else {
         fill_groups(c, base, trees);
     }
     for (const Row row : columns_.anomalous()) {
-        if (c.statics->base[row] != 0) set(c, row, exact(c, ledger, row), trees);
+        if (c.node_class->base[row] != 0) set(c, row, exact(c, ledger, row), trees);
     }
 }
 
 void Decider::fill_groups(const Class& c, const uint16_t* base, std::vector<MaxTree>& trees) {
-    keys_.resize(c.statics->base.size());
+    keys_.resize(c.node_class->base.size());
     tops_.resize(columns_.blocks());
     upper_keys(columns_.rows(), c.numbers, base, columns_.blocks(), keys_.data(), tops_.data());
     for (size_t i = 0; i < trees.size(); ++i) {
-        trees[i].resize(c.statics->group_size[i]);
+        trees[i].resize(c.node_class->group_size[i]);
         trees[i].clear_keys();
     }
-    for (Row row = 0; row < c.statics->group.size(); ++row) {
-        if (c.statics->base[row] != 0) trees[c.statics->group[row]].keys()[c.statics->place[row]] = keys_[row];
+    for (Row row = 0; row < c.node_class->group.size(); ++row) {
+        if (c.node_class->base[row] != 0) trees[c.node_class->group[row]].keys()[c.node_class->place[row]] = keys_[row];
     }
     for (auto& tree : trees) tree.keys_filled();
 }
 
-// The statics' own, or a copy without the rows that are short of a resource that has no column in the kernel, and with
-// the most that cores and devices may add.
+// The node class's own, or a copy without the rows that are short of a resource that has no column in the kernel, and
+// with the most that cores and devices may add.
 const uint16_t* Decider::base_of(const Class& c, const View& ledger) {
     bool copied = false;
     for (const auto& want : c.wants) {
         if (is_column(want.id)) continue;
-        if (!copied) base_ = c.statics->base;
+        if (!copied) base_ = c.node_class->base;
         copied = true;
         const float asked = std::nextafter(static_cast<float>(want.amount), 0.0f);
         strike_short(columns_.free_of(want.id, ledger).data(), asked, columns_.blocks(), base_.data());
     }
     const int64_t of_parts = (c.cores ? terms_.cores_weight : 0) + (c.devices ? terms_.devices_weight : 0);
     if (of_parts > 0) {
-        if (!copied) base_ = c.statics->base;
+        if (!copied) base_ = c.node_class->base;
         copied = true;
         const auto most = static_cast<uint16_t>(of_parts * kMaxScore);
         for (uint16_t& base : base_) base = base == 0 ? base : static_cast<uint16_t>(base + most);
     }
-    return copied ? base_.data() : c.statics->base.data();
+    return copied ? base_.data() : c.node_class->base.data();
 }
 
 void Decider::set(const Class& c, Row row, Key key, std::vector<MaxTree>& trees) const {
-    if (c.statics->group.empty()) {
+    if (c.node_class->group.empty()) {
         trees[0].set(row, key);
     } else {
-        trees[c.statics->group[row]].set(c.statics->place[row], key);
+        trees[c.node_class->group[row]].set(c.node_class->place[row], key);
     }
 }
 
 Key Decider::exact(const Class& c, const View& ledger, Row row) const {
-    if (c.statics->base[row] == 0) return 0;
+    if (c.node_class->base[row] == 0) return 0;
     for (const auto& want : c.wants) {
         if (want.amount > ledger.free(row, want.id)) return 0;
     }
@@ -292,7 +292,7 @@ Key Decider::exact(const Class& c, const View& ledger, Row row) const {
 
 // The key whether or not the pod fits by what is free.
 Key Decider::worth(const Class& c, const View& ledger, Row row) const {
-    const uint16_t base = c.statics->base[row];
+    const uint16_t base = c.node_class->base[row];
     if (base == 0) return 0;
     const auto* cpu = ledger.column(model::kCpu);
     const auto* memory = ledger.column(model::kMemory);
@@ -338,7 +338,7 @@ Key Decider::best(const Class& c, const View& ledger, std::vector<MaxTree>& tree
         tops_[i] = true_top(c, ledger, trees, i);
         if (tops_[i] == 0) continue;
         for (size_t term = 0; term < highest.size(); ++term) {
-            highest[term] = std::max(highest[term], c.statics->groups[i][term]);
+            highest[term] = std::max(highest[term], c.node_class->groups[i][term]);
         }
     }
     std::pair<int64_t, Key> best_total{-1, 0};
@@ -348,8 +348,8 @@ Key Decider::best(const Class& c, const View& ledger, std::vector<MaxTree>& tree
         int64_t total = tops_[i] >> kRankBits;
         for (size_t term = 0; term < highest.size(); ++term) {
             const auto& [scorer, weight] = terms_.scaled[term];
-            total +=
-                weight * scaled(c.statics->groups[i][term], highest[term], scorer->scaling() == Scaling::ByMaxReversed);
+            total += weight *
+                     scaled(c.node_class->groups[i][term], highest[term], scorer->scaling() == Scaling::ByMaxReversed);
         }
         const std::pair<int64_t, Key> here{total, tops_[i] & kMaxRank};
         if (here <= best_total) continue;

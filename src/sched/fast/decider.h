@@ -58,15 +58,15 @@ private:
         size_t hash = 0;
         absl::InlinedVector<Want, 4> wants;
         ClassNumbers numbers;
-        std::shared_ptr<const NodeClass> statics;
+        std::shared_ptr<const NodeClass> node_class;
         std::vector<MaxTree> trees;  // one a group
         bool cores = false;          // it asks for cores of its own, or on NUMA nodes
         bool devices = false;        // it asks for some
-        bool filled = false;         // the trees are of these statics
+        bool filled = false;         // the trees are of this node class
         uint64_t sequence = 0;       // of the ledger, that the trees stand for
         uint64_t last_use = 0;
-        std::vector<std::unique_ptr<OwnerClass>> sides;  // while there are reservations
-        bool settled = false;  // a key is not 0 exactly where the row is open to the near plugins
+        std::vector<std::unique_ptr<OwnerClass>> owner_classes;  // while there are reservations
+        bool exact_keys = false;  // a key is not 0 exactly where the row is open to the near plugins
     };
     struct Hashed {
         const model::PodSpec& spec;
@@ -89,15 +89,15 @@ private:
     bool reaches_far(const Ask& ask, const View& ledger) const;
     bool cores_are_far(const Ask& ask, const View& ledger) const;
     // Credit: see decider_credit.cc
-    OwnerClass& side_of(Class& c, const model::Pod& pod, const View& ledger);
+    OwnerClass& owner_class_of(Class& c, const model::Pod& pod, const View& ledger);
     CreditPlace judge(const Class& c, const View& ledger, const Ask& ask, const Credit& credit, Row row) const;
-    Row choose_with_side(Class& c, const model::Pod& pod, const View& ledger);
+    Row choose_with_owners(Class& c, const model::Pod& pod, const View& ledger);
     Row choose_with_credit(Class& c, const Ask& ask, const View& ledger);
     Row best_supplied(const Ask& ask, const View& ledger) const;
     Class& class_of(const std::shared_ptr<const model::PodSpec>& spec);
     Class& equal_class(const std::shared_ptr<const model::PodSpec>& spec);
     void begin(Class& c, const std::shared_ptr<const model::PodSpec>& spec, size_t hash) const;
-    std::shared_ptr<const NodeClass> statics_for(const model::PodSpec& spec, const View& ledger);
+    std::shared_ptr<const NodeClass> node_class_for(const model::PodSpec& spec, const View& ledger);
     bool open_anywhere(Class& c, const View& ledger);
     std::vector<MaxTree>& trees_of(Class& c, const View& ledger);
     void fill(const Class& c, const View& ledger, std::vector<MaxTree>& trees);
@@ -109,7 +109,7 @@ private:
     Key true_top(const Class& c, const View& ledger, std::vector<MaxTree>& trees, size_t group);
     Key best(const Class& c, const View& ledger, std::vector<MaxTree>& trees);
     Row choose_far(Class& c, const Ask& ask, const View& ledger, std::vector<MaxTree>& trees);
-    void settle(Class& c, const View& ledger, std::vector<MaxTree>& trees);
+    void make_keys_exact(Class& c, const View& ledger, std::vector<MaxTree>& trees);
     std::span<const Key> keys_by_row(const Class& c, const std::vector<MaxTree>& trees);
     void close_rows(const Ask& ask, const View& ledger);
     void close_by(const Filter& filter, const Ask& ask, const View& ledger);
@@ -127,7 +127,7 @@ private:
     absl::flat_hash_set<Class*, BySpec, BySpec> by_spec_;
     absl::flat_hash_set<size_t> met_once_;  // hashes of specs: a class is made when one comes again
     Class passing_;                         // of a spec that is met for the first time
-    absl::flat_hash_map<model::PodSpec, std::shared_ptr<const NodeClass>, ByConstraints> statics_;
+    absl::flat_hash_map<model::PodSpec, std::shared_ptr<const NodeClass>, ByConstraints> node_classes_;
     std::vector<uint16_t> base_;   // scratch
     std::vector<Key> keys_;        // scratch
     std::vector<Key> tops_;        // scratch

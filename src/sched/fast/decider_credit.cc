@@ -8,20 +8,22 @@
 namespace berth::sched::fast {
 namespace {
 
-constexpr size_t kMaxSides = 8;  // of a class
+constexpr size_t kMaxOwnerClasses = 8;  // of a class
 
 }  // namespace
 
 // What the pods of a class that differ in labels, owners or wishes have in common with this one.
-OwnerClass& Decider::side_of(Class& c, const model::Pod& pod, const View& ledger) {
-    auto found = std::find_if(c.sides.begin(), c.sides.end(), [&](const auto& side) { return side->speaks_for(pod); });
-    if (found == c.sides.end()) {
-        if (c.sides.size() >= kMaxSides) {
-            c.sides.erase(std::min_element(c.sides.begin(), c.sides.end(),
-                                           [](const auto& a, const auto& b) { return a->last_use < b->last_use; }));
+OwnerClass& Decider::owner_class_of(Class& c, const model::Pod& pod, const View& ledger) {
+    auto found = std::find_if(c.owner_classes.begin(), c.owner_classes.end(),
+                              [&](const auto& owners) { return owners->speaks_for(pod); });
+    if (found == c.owner_classes.end()) {
+        if (c.owner_classes.size() >= kMaxOwnerClasses) {
+            c.owner_classes.erase(
+                std::min_element(c.owner_classes.begin(), c.owner_classes.end(),
+                                 [](const auto& a, const auto& b) { return a->last_use < b->last_use; }));
         }
-        c.sides.push_back(std::make_unique<OwnerClass>(pod));
-        found = c.sides.end() - 1;
+        c.owner_classes.push_back(std::make_unique<OwnerClass>(pod));
+        found = c.owner_classes.end() - 1;
     }
     (*found)->last_use = uses_;
     (*found)->follow(ledger,
@@ -46,25 +48,25 @@ ledger::Charges Decider::charges(const model::Pod& pod, const View& ledger, Row 
     return charges_on(ask_on(pod, ledger, row), ledger, row);
 }
 
-Row Decider::choose_with_side(Class& c, const model::Pod& pod, const View& ledger) {
+Row Decider::choose_with_owners(Class& c, const model::Pod& pod, const View& ledger) {
     ++counts_.matching;
-    OwnerClass& side = side_of(c, pod, ledger);
-    if (!side.fault().empty()) return ledger::kNoRow;
+    OwnerClass& owners = owner_class_of(c, pod, ledger);
+    if (!owners.fault().empty()) return ledger::kNoRow;
     Ask ask;
     ask.spec = pod.spec.get();
     ask.pod = &pod;
     ask.looks = looks_;
-    if (!named_by_reservation(pod, ledger) && !side.claims(pod, ledger)) {
-        if (side.must_draw() && !side.any_open()) return ledger::kNoRow;
-        if (side.empty()) return choose_without_credit(c, ask, ledger);
-        const auto best_place = side.best();
+    if (!named_by_reservation(pod, ledger) && !owners.claims(pod, ledger)) {
+        if (owners.must_draw() && !owners.any_open()) return ledger::kNoRow;
+        if (owners.empty()) return choose_without_credit(c, ask, ledger);
+        const auto best_place = owners.best();
         const bool far = reaches_far(ask, ledger);
-        if (!far && best_place && (c.statics->groups.size() == 1 || side.alone_best())) {
+        if (!far && best_place && (c.node_class->groups.size() == 1 || owners.alone_best())) {
             ++counts_.drawn;
-            only_one_ = side.only_one(best_place->row);
+            only_one_ = owners.only_one(best_place->row);
             return best_place->row;
         }
-        if (!far && !best_place && side.anomalous() == 0 && !side.must_draw())
+        if (!far && !best_place && owners.anomalous() == 0 && !owners.must_draw())
             return choose_without_credit(c, ask, ledger);
     }
     const Ask whole = ask_for(pod, ledger, looks_);
@@ -75,7 +77,7 @@ Row Decider::choose_with_side(Class& c, const model::Pod& pod, const View& ledge
 
 Row Decider::choose_with_credit(Class& c, const Ask& ask, const View& ledger) {
     std::vector<MaxTree>& trees = trees_of(c, ledger);
-    if (!c.settled) settle(c, ledger, trees);
+    if (!c.exact_keys) make_keys_exact(c, ledger, trees);
     const std::span<const Key> keys = keys_by_row(c, trees);
     if (keys.data() != keys_.data()) keys_.assign(keys.begin(), keys.end());
     open_.resize(ledger.rows());

@@ -8,7 +8,7 @@
 namespace berth::sched::fast {
 
 Row Decider::choose_far(Class& c, const Ask& ask, const View& ledger, std::vector<MaxTree>& trees) {
-    if (!c.settled) settle(c, ledger, trees);
+    if (!c.exact_keys) make_keys_exact(c, ledger, trees);
     open_.resize(ledger.rows());
     open_where(keys_by_row(c, trees).data(), open_.size(), open_.data());
     const auto none_open = [&] { return std::find(open_.begin(), open_.end(), 1) == open_.end(); };
@@ -22,21 +22,21 @@ Row Decider::choose_far(Class& c, const Ask& ask, const View& ledger, std::vecto
 
 // A fill may give a key to a row that misses fitting by a hair. The others scale over the open rows, so here it
 // matters.
-void Decider::settle(Class& c, const View& ledger, std::vector<MaxTree>& trees) {
+void Decider::make_keys_exact(Class& c, const View& ledger, std::vector<MaxTree>& trees) {
     const std::span<const Key> keys = keys_by_row(c, trees);
     for (Row row = 0; row < ledger.rows(); ++row) {
         if (keys[row] != 0 && exact(c, ledger, row) == 0) set(c, row, 0, trees);
     }
-    c.settled = true;
+    c.exact_keys = true;
 }
 
 // Good until a key is set.
 std::span<const Key> Decider::keys_by_row(const Class& c, const std::vector<MaxTree>& trees) {
-    const NodeClass& statics = *c.statics;
-    if (statics.group.empty()) return {trees[0].keys(), statics.base.size()};
-    keys_.assign(statics.base.size(), 0);
-    for (Row row = 0; row < statics.group.size(); ++row) {
-        if (statics.base[row] != 0) keys_[row] = trees[statics.group[row]].at(statics.place[row]);
+    const NodeClass& node_class = *c.node_class;
+    if (node_class.group.empty()) return {trees[0].keys(), node_class.base.size()};
+    keys_.assign(node_class.base.size(), 0);
+    for (Row row = 0; row < node_class.group.size(); ++row) {
+        if (node_class.base[row] != 0) keys_[row] = trees[node_class.group[row]].at(node_class.place[row]);
     }
     return keys_;
 }
@@ -75,26 +75,26 @@ void Decider::add_far_points(const Ask& ask, const View& ledger) {
 
 // What the scaled scorers give is the same for all rows of a group, and depends on which groups have an open row.
 void Decider::add_scaled(const Class& c) {
-    const NodeClass& statics = *c.statics;
-    if (statics.group.empty()) return;
-    std::vector<uint8_t> present(statics.groups.size());
+    const NodeClass& node_class = *c.node_class;
+    if (node_class.group.empty()) return;
+    std::vector<uint8_t> present(node_class.groups.size());
     for (Row row = 0; row < open_.size(); ++row) {
-        if (open_[row]) present[statics.group[row]] = 1;
+        if (open_[row]) present[node_class.group[row]] = 1;
     }
-    std::vector<int64_t> more(statics.groups.size());
+    std::vector<int64_t> more(node_class.groups.size());
     for (size_t term = 0; term < terms_.scaled.size(); ++term) {
         int64_t highest = std::numeric_limits<int64_t>::min();
         for (size_t group = 0; group < present.size(); ++group) {
-            if (present[group]) highest = std::max(highest, statics.groups[group][term]);
+            if (present[group]) highest = std::max(highest, node_class.groups[group][term]);
         }
         const auto& [scorer, weight] = terms_.scaled[term];
         const bool reversed = scorer->scaling() == Scaling::ByMaxReversed;
         for (size_t group = 0; group < present.size(); ++group) {
-            if (present[group]) more[group] += weight * scaled(statics.groups[group][term], highest, reversed);
+            if (present[group]) more[group] += weight * scaled(node_class.groups[group][term], highest, reversed);
         }
     }
     for (Row row = 0; row < open_.size(); ++row) {
-        if (open_[row]) totals_[row] += more[statics.group[row]];
+        if (open_[row]) totals_[row] += more[node_class.group[row]];
     }
 }
 

@@ -60,7 +60,7 @@ struct NodeClass {
     std::vector<uint32_t> place;
 };
 
-// The part of a spec that statics depend on; images that no node has are left out.
+// The part of a spec that a node class depends on; images that no node has are left out.
 model::PodSpec constraints_of(const model::PodSpec& spec, const View& ledger);
 std::shared_ptr<const NodeClass> node_class_of(const model::PodSpec& constraints, const View& ledger,
                                                const Terms& terms);

@@ -449,7 +449,7 @@ private:
         const auto index = table_.ledger.find_pod("uid-" + pick(plain_.pods).first);
         if (table_.ledger.pod(index).row == ledger::kNoRow) return;
         table_.ledger.lift(index);
-        table_.ledger.settle(index);
+        table_.ledger.put_back(index);
     }
     void reserve() {
         if (!plain_.holds.empty() && random_.chance(1, 2)) {
