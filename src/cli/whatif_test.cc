@@ -96,12 +96,11 @@ spec:
   template: {spec: {containers: [{name: c, resources: {requests: {cpu: 4}}}]}}
 status: {phase: Available, nodeName: n1, allocatable: {cpu: 4}}
 )");
-    EXPECT_EQ(
-        base::to_text(said.at("reservations")),
-        R"([{"name":"live","phase":"Available","node":"n1","allocatable":{"cpu":"4"},"allocated":{},)"
-        R"("cpus":"","numa":[],"devices":{}},)"
-        R"({"name":"unread","phase":"Pending","node":null,"allocatable":{},"allocated":{},"cpus":"","numa":[],)"
-        R"("devices":{}}])");
+    EXPECT_EQ(base::to_text(said.at("reservations")),
+              R"([{"name":"live","phase":"Available","node":"n1","allocatable":{"cpu":"4"},"allocated":{},)"
+              R"("cpus":"","numa":[],"devices":{}},)"
+              R"({"name":"unread","phase":"Pending","node":null,"allocatable":{},"allocated":{},"cpus":"","numa":[],)"
+              R"("devices":{}}])");
 }
 
 // What would be an event or a condition in a cluster.
