@@ -386,10 +386,21 @@ bool Poollet::concerns(const fleet::Reservation& reservation) const {
 
 void Poollet::work_on(const std::string& uid, Held& held) {
     if (held.calling) return;
-    if (held.gone || !concerns(held.object)) return release(uid, held);
+    if (held.gone || !concerns(held.object) || ended(held)) return release(uid, held);
     if (held.id.empty()) return hold(uid, held);
     look_after(uid, held);
     write_entry(held);
+}
+
+// What we have said ourselves, perhaps before a restart: an attempt does not go back from it. Who keeps room may give a
+// pool up and name it again.
+bool Poollet::ended(const Held& held) const {
+    for (const auto& entry : held.object.asked.entries) {
+        if (entry.name != options_.pool) continue;
+        const bool released = entry.answer.state == HoldState::Released && held.object.for_machine();
+        return released || entry.answer.state == HoldState::Lost;
+    }
+    return false;
 }
 
 void Poollet::hold(const std::string& uid, Held& held) {
@@ -525,6 +536,7 @@ void Poollet::write_entry(Held& held) {
         const auto& a = at->answer;
         const auto& b = entry.answer;
         if (a.state == b.state && a.reason == b.reason && a.score == b.score && a.committed == b.committed) return;
+        if (ended(held) || (a.state == HoldState::Bound && b.state < HoldState::Bound)) return;
     }
     JsonArray steps;
     auto write = fleet_write(Verb::JsonPatch, held.object.resource, held.object.meta, Json(), "status");

@@ -97,6 +97,7 @@ private:
     // Reservations.
     bool concerns(const fleet::Reservation& reservation) const;
     void work_on(const std::string& uid, Held& held);
+    bool ended(const Held& held) const;
     void hold(const std::string& uid, Held& held);
     void release(const std::string& uid, Held& held);
     void look_after(const std::string& uid, Held& held);

@@ -74,7 +74,8 @@ private:
             EXPECT_TRUE(names.insert(entry.name).second)
                 << "I7: " << record.key.name << " has " << entry.name << " twice";
             int& rank = known.ranks[entry.name];
-            EXPECT_GE(rank_of(entry.answer.state), rank) << "I6: " << record.key.name << " at " << entry.name;
+            EXPECT_GE(rank_of(entry.answer.state), rank)
+                << "I6: " << record.key.name << " at " << entry.name << " is " << model::name_of(entry.answer.state);
             rank = rank_of(entry.answer.state);
         }
         for (const auto& [name, rank] : known.ranks)
