@@ -10,7 +10,7 @@ from processes import wait_for
 sys.path.insert(0, str(ROOT / "tests/live"))
 from agent_test_parts import RESERVATION, Tree, cpus_of  # noqa: E402
 
-SYSTEM = "/api/v1/namespaces/berth-system"
+AGENTS = "/api/v1/namespaces/berth-agents"
 TOPOLOGIES = "/apis/topology.node.k8s.io/v1alpha1/noderesourcetopologies"
 MOVES = "/apis/scheduling.koordinator.sh/v1alpha1/podmigrationjobs"
 STATUS = "scheduling.koordinator.sh/resource-status"
@@ -20,10 +20,10 @@ FIELDS = "application/merge-patch+json"
 def agent_account(cluster, node):
     """A kubeconfig with the token that a pod of the DaemonSet has on this node."""
     name = f"agent-on-{node}"
-    made = cluster.make(f"{SYSTEM}/pods", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {
+    made = cluster.make(f"{AGENTS}/pods", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {
         "serviceAccountName": "berth-agent", "nodeName": node, "containers": [{"name": "agent", "image": "berth"}]}})
     bound = {"kind": "Pod", "apiVersion": "v1", "name": name, "uid": made["metadata"]["uid"]}
-    token = cluster.make(f"{SYSTEM}/serviceaccounts/berth-agent/token", {"spec": {"boundObjectRef": bound}})["status"]["token"]
+    token = cluster.make(f"{AGENTS}/serviceaccounts/berth-agent/token", {"spec": {"boundObjectRef": bound}})["status"]["token"]
     path = cluster.kubeconfig(name, name)
     config = json.loads(path.read_text())
     config["users"][0]["user"] = {"token": token}
@@ -76,7 +76,7 @@ def start_agents(cluster, nodes):
 def install_agents(cluster):
     cluster.kubectl("apply", "--server-side", "-f", "-", stdin=cluster.kubectl("kustomize", ROOT / "deploy/agent"))
     # Its pods would run no agent here; the ones of this test have their account.
-    cluster.kubectl("-n", "berth-system", "patch", "daemonset", "berth-agent", "-p",
+    cluster.kubectl("-n", "berth-agents", "patch", "daemonset", "berth-agent", "-p",
                     '{"spec":{"template":{"spec":{"nodeSelector":{"nowhere":"true"}}}}}')
 
 
