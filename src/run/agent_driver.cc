@@ -228,6 +228,7 @@ void AgentDriver::report_metric(node::Situation situation) {
         return send("NodeMetric",
                     model::create_object(kNodeMetrics, "", new_metric(options_.node, meta_of(*node_).uid)));
     }
+    if (rests("NodeMetric status")) return;
     reported_ = now_.now;
     if (at_report_ && before_ && before_->at > at_report_->at) {
         auto mean = node::usage_between(*at_report_, *before_, situation.pods);
@@ -235,7 +236,8 @@ void AgentDriver::report_metric(node::Situation situation) {
         situation.usage = std::move(mean);
     }
     at_report_ = before_;
-    send("NodeMetric", model::patch_status(kNodeMetrics, meta_of(*metric_), metric_status(situation, now_.wall)));
+    send("NodeMetric status",
+         model::patch_status(kNodeMetrics, meta_of(*metric_), metric_status(situation, now_.wall)));
 }
 
 // Said on the Node, so that whoever looks for idle best-effort pods finds why.
@@ -277,9 +279,13 @@ void AgentDriver::evict(const node::Situation& situation, const node::Plan& plan
     }
 }
 
-void AgentDriver::send(const std::string& what, model::Write write) {
+bool AgentDriver::rests(const std::string& what) const {
     const auto rest = rests_.find(what);
-    if (rest != rests_.end() && now_.now < rest->second) return;
+    return rest != rests_.end() && now_.now < rest->second;
+}
+
+void AgentDriver::send(const std::string& what, model::Write write) {
+    if (rests(what)) return;
     rests_[what] = now_.now + kRest;
     session_.send(request_for(std::move(write)), what);
 }

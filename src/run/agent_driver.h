@@ -67,6 +67,7 @@ private:
     void report_metric(node::Situation situation);
     void report_condition(const node::Plan& plan);
     void evict(const node::Situation& situation, const node::Plan& plan);
+    bool rests(const std::string& what) const;  // it was sent a moment ago
     void send(const std::string& what, model::Write write);
     void say_once(const std::vector<std::string>& troubles);
 

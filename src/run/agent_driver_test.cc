@@ -100,6 +100,19 @@ TEST_F(AgentTest, ReservedCoresAreKeptFreeAndReported) {
     EXPECT_TRUE(turn_until(driver, clock, [&] { return groups.cpus[pod] == "0-3"; })) << "all comes back";
 }
 
+// Who makes the object need not rest before he fills it.
+TEST_F(AgentTest, TheFirstMetricFollowsItsObject) {
+    script->answer_all({200, "{}", 2});
+    AgentDriver driver = agent();
+    ASSERT_TRUE(turn_until(driver, clock, [&] { return sent("POST", kMetrics, "NodeMetric"); }));
+    script->tell("nodemetrics", R"({"kind":"NodeMetric","metadata":{"name":"n1","uid":"m"}})", 3);
+    for (int i = 0; i < 3; ++i) {
+        driver.turn(moment(clock));
+        clock.advance(std::chrono::seconds(1));
+    }
+    EXPECT_TRUE(sent("PATCH", kMetrics + "/n1/status", "prodReclaimableMetric"));
+}
+
 TEST_F(AgentTest, WhatIsSoIsNotWritten) {
     script->answer_all({200, "{}", 2});
     AgentDriver driver = agent();
