@@ -148,6 +148,8 @@ def preemption_leaves_guarantees(stage):
             namespace(cluster, ns)
         code, answer = patch(cluster, "low", {"reserved": {"cpu": "2"}})
         assert code == 200, answer
+        published = lambda: cluster.get(f"{SHARES}/allocations/low")["spec"].get("reserved")  # noqa: E731
+        wait_for("the guarantee counts", lambda: published() == {"cpu": "2"})
 
         def make(ns, name, cpu, **spec):
             made = pod(name, cpu, None, scheduler="default-scheduler", **spec)
@@ -166,8 +168,7 @@ def preemption_leaves_guarantees(stage):
         assert len(running(cluster, "low")) == 2, pods_of(cluster, "low")
         cluster.kubectl("delete", "pod", "first", "-n", "high", "--now")
         assert patch(cluster, "low", {"reserved": None})[0] == 200
-        wait_for("the guarantee is gone", lambda: "reserved" not in cluster.get(f"{SHARES}/allocations/low")["spec"] or
-                 not cluster.get(f"{SHARES}/allocations/low")["spec"]["reserved"])
+        wait_for("the guarantee is gone", lambda: not published())
         make("high", "second", "2", priorityClassName="high")
         wait_for("the second runs", lambda: running(cluster, "high") == ["second"])
         assert len(running(cluster, "low")) == 1, pods_of(cluster, "low")
