@@ -303,8 +303,8 @@ bool SlowTree::step(size_t id) {
         return structure() == before;
     };
     Real high = 1e-9;
-    while (high < 1e15 && same_after(high)) high *= 4;
-    if (high >= 1e15) {
+    while (high < 1e30L && same_after(high)) high *= 4;
+    if (high >= 1e30L) {
         nodes_ = here;
         return false;
     }
