@@ -342,6 +342,7 @@ Result<Explanation> explain_pod(run::World& world, const std::string& ns, const 
         return out;
     }
     explain_pending(world, *pod, foretold, out);
+    if (foretold && !foretold->message.empty()) out.summary = foretold->message;
     if (foretold && !foretold->from.empty()) {
         out.summary = fmt::format("it was on {}, which is not there; {}", foretold->from, out.summary);
     }
@@ -375,6 +376,7 @@ Result<Explanation> explain_reservation(run::World& world, const std::string& na
             out.summary = decision.waiting ? fmt::format("it would wait on {} until there is room", out.node)
                                            : it_fits(foretold, "its turn has not come");
         }
+        if (foretold && !foretold->message.empty()) out.summary = foretold->message;
         return out;
     }
     const auto* ready = model::find_condition(*object, "Ready");

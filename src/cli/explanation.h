@@ -49,6 +49,7 @@ struct Foretold {
     std::string from;        // the node that it has lost; empty: none
     std::string evicted_by;  // who takes its place; empty: nobody
     std::string error;       // why it is not even tried
+    std::string message;     // why it has no place
 };
 
 // The world is asked, and is afterwards as it was: the answer is for this object alone, as if it were its turn now.

@@ -39,14 +39,23 @@ public:
                                covering.front()->budget->meta.full_name());
         }
         --covering.front()->allowed;
-        taken_[pod.meta.full_name()] = covering.front();
+        taken_[pod.meta.full_name()] = {covering.front()};
         return std::nullopt;
+    }
+    // The pod had to go for another one, whatever its budgets allow.
+    void lost(const model::Pod& pod) {
+        auto& taken = taken_[pod.meta.full_name()];
+        for (auto& entry : all_) {
+            if (!entry.budget->covers(pod.meta.ns, pod.meta.labels)) continue;
+            --entry.allowed;
+            taken.push_back(&entry);
+        }
     }
     // The pod that was evicted runs again.
     void recovered(const std::string& pod) {
         const auto found = taken_.find(pod);
         if (found == taken_.end()) return;
-        ++found->second->allowed;
+        for (auto* entry : found->second) ++entry->allowed;
         taken_.erase(found);
     }
 
@@ -56,7 +65,7 @@ private:
         int64_t allowed;
     };
     std::vector<Entry> all_;
-    std::map<std::string, Entry*> taken_;  // by pod
+    std::map<std::string, std::vector<Entry*>> taken_;  // by pod
 };
 
 std::string key_of(const run::Placement& answer) {
@@ -118,6 +127,29 @@ bool evict_round(run::World& world, const std::set<std::string>& nodes, Budgets&
     return went;
 }
 
+// Lets it come to rest. Those who had to go for others come again when somebody makes them again.
+void settle(run::World& world, Budgets& budgets, std::vector<run::Placement>& answers) {
+    for (bool again = true; again;) {
+        again = false;
+        std::map<std::string, model::Pod> there;
+        world.cluster().each_pod([&](const model::Pod& pod) {
+            if (!pod.node.empty()) there.emplace(pod.meta.full_name(), pod);
+        });
+        auto more = world.settle();
+        for (const auto& answer : more) {
+            if (!answer.from.empty() && !answer.node.empty()) budgets.recovered(answer.ns + "/" + answer.name);
+            for (const auto& name : answer.victims) {
+                const auto victim = there.find(name);
+                if (victim == there.end() || !victim->second.meta.controller()) continue;
+                budgets.lost(victim->second);
+                world.bring_back(victim->second);
+                again = true;
+            }
+        }
+        merge(answers, std::move(more));
+    }
+}
+
 }  // namespace
 
 Leaving uproot_homeless(run::World& world) {
@@ -163,19 +195,13 @@ Drain drain(run::World& world, const std::vector<std::string>& nodes, std::vecto
         if (runs && drained.contains(pod.node) && belongs_to_node(pod)) out.staying.push_back(pod.meta.full_name());
     });
     for (const auto& name : nodes) cordon(world, name);
-    answers = world.settle();
     Budgets budgets(world.ledger());
+    settle(world, budgets, answers);
     std::vector<model::Pod> bare;
-    while (evict_round(world, drained, budgets, out, bare)) {
-        auto more = world.settle();
-        for (const auto& answer : more) {
-            if (!answer.from.empty() && !answer.node.empty()) budgets.recovered(answer.ns + "/" + answer.name);
-        }
-        merge(answers, std::move(more));
-    }
+    while (evict_round(world, drained, budgets, out, bare)) settle(world, budgets, answers);
     // They take nobody's place and no budget heals by them: where each would go is asked when all others have theirs.
     for (const auto& pod : bare) world.bring_back(pod);
-    merge(answers, world.settle());
+    settle(world, budgets, answers);
     world.cluster().each_reservation([&](const model::Reservation& object) {
         if (model::holds_room(object) && drained.contains(object.node)) out.reservations.push_back(object.meta.name);
     });

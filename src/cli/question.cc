@@ -188,6 +188,7 @@ Result<Turn> load_until(const Question& question, const Asked& asked) {
     if (own == answers.end()) return out;
     out.foretold.from = own->from;
     if (!own->gated) out.foretold.error = own->error;
+    if (own->node.empty()) out.foretold.message = own->message;
     if (own->error.empty()) out.loaded.world->cluster().settle_before(own->turn);
     return out;
 }

@@ -107,7 +107,7 @@ def explain_says_what_whatif_says(berth, place, dump):
     with open(config, "w") as file:
         file.write(CONFIG)
     for flags, places in (([], {"first": "n2", "second": None}), (["--no-preemption"], {"first": "n2", "second": None}),
-                          (["--config", config], {"first": "n2", "second": "n1"}),
+                          (["--config", config], {"first": "n1", "second": "n2"}),
                           (["--without-nodes", "zone=a"], {"there": None, "first": None, "second": None}),
                           (["--now", "2020-06-01T00:00:00Z"], {"first": "n2", "second": None})):
         whatif = {row["name"]: row for row in json.loads(asked(berth, "whatif", "-f", dump, "-o", "json", *flags))["results"]}

@@ -173,13 +173,12 @@ def starts_or_says_why_not(place, words, limit):
 
 
 def limits(place):
-    """Of memory, of the size of files, of threads: trouble like any other."""
+    """Of the size of files, of open ones, of threads: trouble like any other."""
     free = ["--listen", "127.0.0.1:0", "--data-dir", place.at("free/data")]
     provider = ["fleet", "provider", "--listen", "unix://" + place.at("free/p.sock"), "--capacity", "cpu=4", "--data-dir",
                 place.at("free/provider")]
-    of_all = ((resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_NOFILE, 12), (resource.RLIMIT_NPROC, 3))
     for words in (["up", *free], ["serve", *free], provider):
-        for limit in of_all if words is provider else (*of_all, (resource.RLIMIT_AS, 60 << 20)):
+        for limit in ((resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_NOFILE, 12), (resource.RLIMIT_NPROC, 3)):
             starts_or_says_why_not(place, words, limit)
     with open("/dev/full", "w") as full:
         for words in (["version"], ["help"], ["whatif", "-f", place.at("node.yaml")], ["completion", "bash"]):

@@ -209,8 +209,7 @@ def shares_are_kept_or_missed(berth, build):
     """A Consumer that nobody acts on is told of by the first test; here somebody does."""
     with Person(berth, build, "--nodes", "1", "--shares") as person:
         version = "kuabe-arbitrator.incubator.k8s.io/v1"
-        for name in ("area", "default"):
-            expect("a Consumer", person.warnings("apply", "-f", "-", stdin=manifest(version, "Consumer", name, "spec: {weight: 2}")), [])
+        expect("a Consumer", person.warnings("create", "-f", "-", stdin=manifest(version, "Consumer", "area", "spec: {weight: 2}")), [])
         said = person.warnings("create", "-f", "-", stdin=manifest(version, "Allocation", "mine", "spec: {deserved: {cpu: '1'}}"))
         expect("an Allocation", said, ["allocations are published by the arbitrator, which replaces what others write"])
 
