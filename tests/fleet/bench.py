@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""bench.py BERTH [--zones 4 --halls 5 --hosts 10 --machines 400 --at-once 20]: a tree of real processes over gRPC, three layers with
-zones x halls x hosts leaves; how long Machines take from created to Bound, and how many get there in a second.
+"""bench.py BERTH [--zones 10 --hosts 20 --machines 400 --at-once 20]: a tree of real processes over gRPC, a root, zones, and hosts
+in them; how long Machines take from created to Running, and how many get there in a second.
 
 Each part is a process of its own, as it would be on machines of their own; the servers of the layers keep objects in memory."""
 import argparse
@@ -14,9 +14,8 @@ from pools import Tree, until
 def read_arguments():
     parser = argparse.ArgumentParser(description="machines through a tree of real processes")
     parser.add_argument("berth")
-    parser.add_argument("--zones", type=int, default=4)
-    parser.add_argument("--halls", type=int, default=5)
-    parser.add_argument("--hosts", type=int, default=10)
+    parser.add_argument("--zones", type=int, default=10)
+    parser.add_argument("--hosts", type=int, default=20, help="of each zone")
     parser.add_argument("--machines", type=int, default=400)
     parser.add_argument("--at-once", type=int, default=20, help="machines under way at a time")
     parser.add_argument("--cpu", type=int, default=16, help="of each host")
@@ -24,10 +23,7 @@ def read_arguments():
 
 
 def layers(arguments):
-    """root, then zones, whose pools are halls, whose pools are hosts: three layers of servers."""
-    return {f"z{zone}": {f"z{zone}h{hall}": {f"z{zone}h{hall}n{host}": {"cpu": arguments.cpu, "memory": "64Gi"}
-                                            for host in range(arguments.hosts)}
-                         for hall in range(arguments.halls)}
+    return {f"z{zone}": {f"z{zone}h{host}": {"cpu": arguments.cpu, "memory": "64Gi"} for host in range(arguments.hosts)}
             for zone in range(arguments.zones)}
 
 
@@ -43,7 +39,7 @@ def follow(tree, seen, stop):
 def main():
     arguments = read_arguments()
     spec = layers(arguments)
-    leaves = arguments.zones * arguments.halls * arguments.hosts
+    leaves = arguments.zones * arguments.hosts
     began = time.monotonic()
     with Tree(arguments.berth, spec) as tree:
         print(f"{leaves} leaves, {len(tree.layers)} servers, {len(tree.parts)} other processes: ready after "

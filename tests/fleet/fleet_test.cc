@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "fleet/objects.h"
 #include "tree.h"
 
@@ -523,6 +525,61 @@ TEST(FleetProperty, WhateverHappens) {
     const uint64_t first = given != nullptr ? std::stoull(given) : base::seed_from_system() % 1'000'000;
     const int count = histories != nullptr ? std::stoi(histories) : 40;
     for (int i = 0; i < count && !HasFailure(); ++i) one_history(first + static_cast<uint64_t>(i));
+}
+
+size_t number(const char* name, size_t otherwise) {
+    const char* given = std::getenv(name);
+    return given == nullptr ? otherwise : std::stoull(given);
+}
+
+// Figures rather than a verdict: what a machine costs in a tree of that size, in messages, in room that is held for
+// nobody and in time. Half of the room is used in the end.
+TEST(FleetScale, Figures) {
+    const size_t leaves = number("BERTH_LEAVES", 40);
+    const size_t machines = number("BERTH_MACHINES", 80);
+    const auto zones = static_cast<size_t>(std::sqrt(static_cast<double>(leaves)));
+    const auto cpu = static_cast<int64_t>(2 * machines / leaves + 1);
+    Spec root{"root", 0, {}};
+    for (size_t i = 0; i < leaves; ++i) {
+        if (i < zones) root.below.push_back({fmt::format("z{}", i), 0, {}});
+        root.below[i % zones].below.push_back(leaf(fmt::format("l{}", i), cpu));
+    }
+    Tree tree(root, 1);
+    tree.run(seconds(1));
+    const size_t quiet = tree.network.messages;
+    tree.run(seconds(1));
+    const size_t background = tree.network.messages - quiet;
+    const size_t before = tree.network.messages;
+    const auto began = tree.clock.now();
+    std::vector<base::Instant> made;
+    std::vector<double> waited;
+    double blocked = 0;
+    std::vector<size_t> seen(tree.leaves.size());
+    while (waited.size() < machines && tree.clock.now() - began < minutes(60)) {
+        for (int i = 0; i < 2 && made.size() < machines; ++i) {
+            tree.machine(fmt::format("m{}", made.size()), 1);
+            made.push_back(tree.clock.now());
+        }
+        tree.run(milliseconds(10));
+        for (size_t i = 0; i < tree.leaves.size(); ++i) {
+            const auto& table = tree.leaves[i]->provider->table();
+            blocked += static_cast<double>(cpu_of(table.held())) * 0.01;
+            const size_t there = table.machines().size();
+            // Which one came is not asked: in the order in which they were made they come, nearly.
+            for (; seen[i] < there; ++seen[i])
+                waited.push_back(std::chrono::duration<double>(tree.clock.now() - made[waited.size()]).count());
+        }
+    }
+    ASSERT_EQ(waited.size(), machines);
+    std::sort(waited.begin(), waited.end());
+    const double took = std::chrono::duration<double>(tree.clock.now() - began).count();
+    const double messages =
+        static_cast<double>(tree.network.messages - before) - static_cast<double>(background) * took;
+    fmt::print(
+        "{} leaves, {} machines in {:.1f} s: {:.1f} messages and {:.3f} cpu seconds held in vain for each, "
+        "from made to placed {:.0f} ms (median), {:.0f} ms (99 of 100)\n",
+        leaves, machines, took, messages / static_cast<double>(machines), blocked / static_cast<double>(machines),
+        1000 * waited[machines / 2], 1000 * waited[machines * 99 / 100]);
 }
 
 }  // namespace
