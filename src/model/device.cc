@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::array<std::string_view, kDeviceTypes> kTypes{"gpu", "rdma", "fpga"};
 constexpr int64_t kMostMinor = INT32_MAX;
-constexpr size_t kMostPartitions = 4096;
+constexpr size_t kMostPartitions = 512;  // each is weighed against all others
 
 ResourceId known_resource(std::string_view name) {
     auto id = intern_resource(name);
