@@ -13,7 +13,7 @@
 namespace berth::run {
 namespace {
 
-constexpr base::Duration kIdle = std::chrono::milliseconds(500);
+constexpr base::Duration kLooksAgain = std::chrono::milliseconds(500);
 constexpr std::string_view kAdmission = "/apis/admissionregistration.k8s.io/v1/";
 constexpr std::string_view kConsumersName = "berth-consumers";
 constexpr std::string_view kGatesName = "berth-share-gates";
@@ -115,7 +115,7 @@ void ShareWebhookDriver::turn(const Moment& now) {
 }
 
 base::Instant ShareWebhookDriver::next() const {
-    return now_.now + kIdle;
+    return now_.now + kLooksAgain;
 }
 
 // Who asked hears that there is no answer; then nobody asks any more.
