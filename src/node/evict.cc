@@ -8,9 +8,12 @@
 namespace berth::node {
 namespace {
 
-// What best-effort pods may use now: as CPUs, and as a quota where there is one.
+// What best-effort pods may use now: as CPUs, and as a quota where there is one; or what the Node lends them.
 int64_t limit_of(const Situation& situation) {
     const auto& usage = situation.usage;
+    const auto lent = model::intern_resource("kubernetes.io/batch-cpu");
+    if (situation.slo.by_allocatable && lent && situation.node.allocatable.has(*lent))
+        return situation.node.allocatable.get(*lent);
     int64_t limit = static_cast<int64_t>(situation.machine.cpus.size()) * kMilliPerCore;
     if (usage.cpuset && !usage.cpuset->empty())
         limit = std::min(limit, static_cast<int64_t>(usage.cpuset->size()) * kMilliPerCore);
@@ -63,6 +66,8 @@ std::vector<Eviction> evictions(const Situation& situation, const Plan& plan, ba
     const Slo& slo = situation.slo;
     const int64_t capacity = situation.node.capacity.get(model::kMemory);
     int64_t memory = situation.usage.node.memory;
+    // Those on their way out give theirs back: nobody else goes for it.
+    for (const auto& pod : situation.pods) memory -= pod.ends ? situation.usage.of(pod).memory : 0;
     if (slo.enable && capacity > 0 && memory * 100 > capacity * slo.memory_evict_percent) {
         for (const size_t i : in_order(situation, &Used::memory)) {
             if (memory * 100 <= capacity * slo.memory_evict_lower_percent) break;

@@ -444,6 +444,9 @@ TEST(AgentEviction, LowerPriorityThenLargerUse) {
         return out;
     };
     EXPECT_EQ(names(), "cb") << "750 - 60 - 50 is below 68 %";
+    in.pods[2].ends = true;
+    EXPECT_EQ(names(), "") << "c goes already, and 690 is not above 70 %";
+    in.pods[2].ends = false;
     in.usage.node.memory = 700;
     EXPECT_EQ(names(), "") << "the threshold itself is none above it";
     in.slo.satisfaction_lower = 50;
@@ -453,6 +456,11 @@ TEST(AgentEviction, LowerPriorityThenLargerUse) {
     in.usage.pods = {{"ns/a", {900, 0}}, {"ns/b", {500, 0}}, {"ns/c", {600, 0}}};
     EXPECT_EQ(names(), "cb") << "2 of 6 cores: below 50 %; of 4 cores 50 %, of 2 all of it";
     EXPECT_TRUE(evictions(in, plan(in), std::chrono::seconds(59)).empty()) << "not before the window is over";
+    in.slo.by_allocatable = true;
+    in.node.allocatable.set(*model::intern_resource("kubernetes.io/batch-cpu"), 3000);
+    EXPECT_EQ(names(), "") << "3 of 6 are not below 50 %";
+    in.node.allocatable.set(*model::intern_resource("kubernetes.io/batch-cpu"), 1900);
+    EXPECT_EQ(names(), "cb") << "1.9 of 2 are above 80 %";
     in.usage.pods = {{"ns/a", {100, 0}}};
     EXPECT_EQ(names(), "") << "they do not use what they have";
 }
