@@ -200,7 +200,12 @@ Drain drain(run::World& world, const std::vector<std::string>& nodes, std::vecto
     std::vector<model::Pod> bare;
     while (evict_round(world, drained, budgets, out, bare)) settle(world, budgets, answers);
     // They take nobody's place and no budget heals by them: where each would go is asked when all others have theirs.
-    for (const auto& pod : bare) world.bring_back(pod);
+    for (auto& pod : bare) {
+        auto spec = std::make_shared<model::PodSpec>(*pod.spec);
+        spec->never_preempts = true;
+        pod.spec = std::move(spec);
+        world.bring_back(pod);
+    }
     settle(world, budgets, answers);
     world.cluster().each_reservation([&](const model::Reservation& object) {
         if (model::holds_room(object) && drained.contains(object.node)) out.reservations.push_back(object.meta.name);
