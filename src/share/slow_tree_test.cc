@@ -189,7 +189,8 @@ Real SlowTree::unstopped(const Node& node) const {
 // The resource that holds a leaf back; none: it has all, or cannot move.
 size_t SlowTree::line(const Node& node) const {
     const Real at = unstopped(node);
-    if (node.stopped || node.weight <= 0 || at >= 1) return SIZE_MAX;
+    // Who has all of it is done before what it took counts as beyond a guarantee.
+    if (node.stopped || node.weight <= 0 || at >= 1 - 100 * kSame) return SIZE_MAX;
     size_t best = SIZE_MAX;
     for (size_t r = 0; r < resources_.size(); ++r) {
         if (node.u[r] <= 0 || pool_[r] <= 0 || pool_[r] == kEnd) continue;
