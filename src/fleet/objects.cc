@@ -186,7 +186,10 @@ Result<Reservation> read_reservation(const Json& object) {
     for (const auto& entry : list(object, {"status", "pools"})) {
         asked.entries.push_back({text(entry, {"name"}), read_answer(entry)});
     }
-    if (const Json* status = find(object, {"status"})) asked.told = read_answer(*status);
+    if (const Json* status = find(object, {"status"})) {
+        asked.told = read_answer(*status);
+        out.has_answer = status->is_object();
+    }
     return out;
 }
 

@@ -56,6 +56,7 @@ struct Reservation {
     model::HoldAsk ask;
     Asked asked;
     bool has_status = false;  // status.pools is there
+    bool has_answer = false;  // status is there, with or without them
 
     bool for_machine() const { return asked.for_machine; }
 };

@@ -25,6 +25,11 @@ constexpr base::Duration kCompareEvery = std::chrono::seconds(30);
 constexpr const char* kBestEffort = "best-effort";    // in place of an id below
 constexpr const char* kPoolLabel = "berth.dev/pool";  // below: which pool above brought it
 
+// An attempt goes from one of these to the next, never back.
+int rank_of(HoldState state) {
+    return state == HoldState::Pending ? 0 : state <= HoldState::NoReply ? 1 : 2;
+}
+
 }  // namespace
 
 Poollet::Poollet(Doors doors, PoolletOptions options)
@@ -536,7 +541,8 @@ void Poollet::write_entry(Held& held) {
         const auto& a = at->answer;
         const auto& b = entry.answer;
         if (a.state == b.state && a.reason == b.reason && a.score == b.score && a.committed == b.committed) return;
-        if (ended(held) || (a.state == HoldState::Bound && b.state < HoldState::Bound)) return;
+        const bool named_again = a.state == HoldState::Released && !held.object.for_machine();
+        if (rank_of(b.state) < rank_of(a.state) && !named_again) return;
     }
     JsonArray steps;
     auto write = fleet_write(Verb::JsonPatch, held.object.resource, held.object.meta, Json(), "status");
@@ -547,6 +553,11 @@ void Poollet::write_entry(Held& held) {
     } else if (held.object.has_status) {
         steps.push_back(
             JsonObject{{"op", "add"}, {"path", "/status/pools/-"}, {"value", fleet::entry_document(entry)}});
+    } else if (held.object.has_answer) {
+        // Beside what the layer's scheduler has said.
+        write.revision = held.object.meta.revision;
+        steps.push_back(JsonObject{
+            {"op", "add"}, {"path", "/status/pools"}, {"value", JsonArray{Json(fleet::entry_document(entry))}}});
     } else {
         write.revision = held.object.meta.revision;
         steps.push_back(JsonObject{{"op", "add"},

@@ -209,20 +209,28 @@ class Tree:
             rows = list(ledger.execute("SELECT lineage, hold, machine FROM ledger"))
         return {lineage: (json.loads(hold or "null"), json.loads(machine or "null")) for lineage, hold, machine in rows}
 
+    def amounts(self, leaf):
+        """The cpu of live holds and of machines, by lineage, at one moment."""
+        held, used = {}, {}
+        for lineage, (hold, machine) in self.ledger(leaf).items():
+            if hold and hold["state"] == "Accepted":
+                held[lineage] = int(hold["resources"].get("cpu", 0))
+            if machine:
+                used[lineage] = int(machine["resources"].get("cpu", 0))
+        return held, used
+
     def held(self, leaf):
-        """Live holds, by lineage: their cpu."""
-        return {lineage: int(hold["resources"]["cpu"]) for lineage, (hold, machine) in self.ledger(leaf).items()
-                if hold and hold["state"] == "Accepted"}
+        return self.amounts(leaf)[0]
 
     def used(self, leaf):
-        return {lineage: int(machine["resources"]["cpu"]) for lineage, (hold, machine) in self.ledger(leaf).items() if machine}
+        return self.amounts(leaf)[1]
 
     def judge(self):
         """I1, I2 and I3, from the ledgers alone. Each is one snapshot; a machine that goes from one leaf to another would show in two
         only when it is in two."""
         homes = {}
         for leaf, capacity in self.leaves.items():
-            held, used = self.held(leaf), self.used(leaf)
+            held, used = self.amounts(leaf)
             all_of = sum(held.values()) + sum(used.values())
             if all_of > int(capacity.get("cpu", 0)):
                 raise AssertionError(f"I1: {leaf} has {capacity}, and gave {held} and {used}")
