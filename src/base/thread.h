@@ -13,16 +13,16 @@ namespace berth::base {
 // Whether a thread steps behind the others when there is not enough processor for all.
 enum class Turn { Equal, Behind };
 
-// A thread that profiles, debuggers and `top -H` show under that name: at most 15 letters.
+// A thread that profiles, debuggers and `top -H` show under that name, a literal: at most 15 letters.
 template <class Work>
 std::thread named_thread(const char* name, Work work, Turn turn = Turn::Equal) {
-    std::thread thread([work = std::move(work), turn]() mutable {
-        constexpr int kBehind = 5;  // a third of the others' share
+    return std::thread([name, work = std::move(work), turn]() mutable {
+        ::pthread_setname_np(::pthread_self(),
+                             name);  // by itself: from outside it is a write to /proc, which Landlock refuses
+        constexpr int kBehind = 5;   // a third of the others' share
         if (turn == Turn::Behind) ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kBehind);
         work();
     });
-    ::pthread_setname_np(thread.native_handle(), name);
-    return thread;
 }
 
 // The processor time that this thread has used since it began.

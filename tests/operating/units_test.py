@@ -10,11 +10,14 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "conformance"))
+for folder in ("conformance", "live"):
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", folder))
+from agent_test_parts import Tree  # noqa: E402
 from server import Server  # noqa: E402
 from syscalls import NOBODY, ROOT, confine, settings  # noqa: E402
 
 PODS = "/api/v1/namespaces/default/pods"
+TOPOLOGIES = "/apis/topology.node.k8s.io/v1alpha1/noderesourcetopologies"
 ALLOCATIONS = "/apis/kuabe-arbitrator.incubator.k8s.io/v1/allocations"
 RESERVATIONS = "/apis/scheduling.koordinator.sh/v1alpha1/reservations"
 POD_SPEC = {"schedulerName": "berth", "containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": "100m"}}}]}
@@ -44,7 +47,7 @@ def words_of(unit, berth, **values):
 def give_away(place):
     """To whom the confined process will be."""
     if os.geteuid() == 0:
-        for path in (place, *pathlib.Path(place).iterdir()):
+        for path in (place, *pathlib.Path(place).rglob("*")):
             os.chown(path, NOBODY, NOBODY)
 
 
@@ -85,22 +88,30 @@ def whole(berth):
     assert code == 0, f"SIGTERM gave {code}"
 
 
-def attached(server, berth, component, work, kubeconfig="scheduler.kubeconfig"):
+def attached(server, berth, component, work, kubeconfig="scheduler.kubeconfig", more=lambda _: ["--leader-elect"]):
+    """more(folder): further flags, and what they need in the folder."""
     unit = (ROOT / f"deploy/systemd/berth-{component}.service").read_text()
     place = tempfile.mkdtemp(prefix="berth-unit-")
     shutil.copy(f"{server.dir}/{kubeconfig}", place + "/kubeconfig")
+    words = words_of(unit.replace("%H", "node-0"), berth, CREDENTIALS_DIRECTORY=place, BERTH_FLAGS="--metrics-bind-address 127.0.0.1:0")
+    words += more(place)
     give_away(place)
-    words = words_of(unit, berth, CREDENTIALS_DIRECTORY=place, BERTH_FLAGS="--leader-elect --metrics-bind-address 127.0.0.1:0")
     process = subprocess.Popen(words, env=QUIET, preexec_fn=confine(unit))
     try:
         work(process)
-        assert process.poll() is None and stepped_behind(process), component
+        until(component + " has its I/O threads behind", process, lambda: stepped_behind(process))
         process.terminate()
         assert process.wait(30) == 0, f"SIGTERM gave {process.returncode}"
     finally:
         process.kill()
         process.wait()
         shutil.rmtree(place)
+
+
+def rehearsal(place):
+    """An agent's flags for a tree of plain files, which whoever owns them may write."""
+    tree = Tree(place + "/cgroup")
+    return ["--any-files", "--cgroup-root", str(tree.root), "--topology", "synthetic:socket:2 numa:1 core:4 pu:1"]
 
 
 def main():
@@ -128,13 +139,17 @@ def all_units(berth):
     def published(process):
         until("a namespace has its Allocation", process, lambda: server.ask("GET", ALLOCATIONS + "/default")[0] == 200)
 
+    def described(process):
+        until("the node's machine is described", process, lambda: server.ask("GET", TOPOLOGIES + "/node-0")[0] == 200)
+
     try:
+        attached(server, berth, "agent", described, kubeconfig="kubeconfig", more=rehearsal)
         attached(server, berth, "scheduler", placed)
         attached(server, berth, "controllers", expired)
         attached(server, berth, "arbitrator", published, kubeconfig="kubeconfig")
     finally:
         server.stop()
-    print("4 units: passed")
+    print("5 units: passed")
 
 
 main()
