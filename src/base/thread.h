@@ -17,9 +17,9 @@ enum class Turn { Equal, Behind };
 template <class Work>
 std::thread named_thread(const char* name, Work work, Turn turn = Turn::Equal) {
     return std::thread([name, work = std::move(work), turn]() mutable {
-        ::pthread_setname_np(::pthread_self(),
-                             name);  // by itself: from outside it is a write to /proc, which Landlock refuses
-        constexpr int kBehind = 5;   // a third of the others' share
+        // By itself: from outside it is a write to /proc, which Landlock refuses.
+        ::pthread_setname_np(::pthread_self(), name);
+        constexpr int kBehind = 5;  // a third of the others' share
         if (turn == Turn::Behind) ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kBehind);
         work();
     });
