@@ -37,6 +37,7 @@ private:
         bool committed = false;
     };
     void look() {
+        if (testing::Test::HasFailure()) return;  // what went wrong first is what counts
         std::map<std::string, std::string> homes;
         for (const auto& leaf : tree_.leaves) {
             if (!leaf->provider) continue;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/log.h"
+
 namespace berth::fleet_test {
 namespace {
 
@@ -17,6 +19,7 @@ std::unique_ptr<link::ApiClient> client(crash::SmallServer& server, Network& net
 }  // namespace
 
 Tree::Tree(const Spec& root, uint64_t seed) : random(seed) {
+    base::set_log({.level = base::LogLevel::Off});  // of what is lost and killed here, thousands of lines
     layers_.push_back(std::make_unique<Layer>());
     add_layer(*layers_.back(), root);
 }
