@@ -257,6 +257,13 @@ private:
         return found == all.end() ? nullptr : &*found;
     }
 
+    bool on_one(const Candidates& members, DeviceScope scope) const {
+        const std::string first = group_of(node_.unit(members.front().place), scope);
+        return !first.empty() && std::all_of(members.begin(), members.end(), [&](const Candidate& one) {
+            return group_of(node_.unit(one.place), scope) == first;
+        });
+    }
+
     // `decided`: it is settled by partitions, one way or the other.
     std::string by_partition(const DevicesWanted& wanted, const Candidates& all, Candidates& chosen,
                              bool& decided) const {
@@ -275,7 +282,7 @@ private:
             for (const int32_t minor : partition.minors) {
                 if (const Candidate* one = find(all, minor)) members.push_back(*one);
             }
-            if (members.size() != partition.minors.size()) continue;
+            if (members.size() != partition.minors.size() || !on_one(members, wanted.scope)) continue;
             const auto theirs =
                 std::count_if(members.begin(), members.end(), [](const auto& one) { return one.theirs; });
             std::tuple rank(-int64_t{theirs}, -partition.score, -intact_after(partition.minors, all), partition.minors);
