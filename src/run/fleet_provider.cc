@@ -20,6 +20,10 @@ using model::IriReservation;
 constexpr base::Duration kLongestWait = std::chrono::seconds(5);
 constexpr size_t kMostEvents = 1000;
 constexpr size_t kMostResources = 128;
+// What a client may have us remember that has nothing for it: refusals, deletions, machines of a billionth of a core.
+constexpr size_t kMostKnown = 50'000;
+constexpr size_t kLongestName = 512;
+constexpr size_t kMostSaid = size_t{16} << 10;      // of a reservation, beside its amounts
 constexpr int64_t kLargestDisk = int64_t{1} << 50;  // a machine may have a hundred of them
 
 // "LINEAGE.ATTEMPT": a reservation's id. Calls about an older attempt do nothing to a later one.
@@ -37,6 +41,24 @@ std::pair<std::string, uint64_t> parts_of(const std::string& id, char mark = '.'
 // IronCore's poollets know no state for a machine that was stopped; Suspended is what they take for off.
 model::IriMachineState state_of(bool on) {
     return on ? model::IriMachineState::Running : model::IriMachineState::Suspended;
+}
+
+size_t size_of(const Labels& labels) {
+    size_t out = 0;
+    for (const auto& [key, value] : labels) out += key.size() + value.size();
+    return out;
+}
+
+// Amounts have limits of their own.
+Status check_size(const IriReservation& wanted, const std::string& lineage) {
+    const auto& ask = wanted.ask;
+    size_t said = size_of(wanted.meta.labels) + size_of(wanted.meta.annotations) + size_of(ask.selector);
+    said += ask.machine_class.size() + ask.group.size();
+    for (const auto& each : ask.tolerations) said += each.key.size() + each.value.size() + each.effect.size();
+    for (const auto& pool : ask.pools) said += pool.size();
+    if (lineage.size() <= kLongestName && said <= kMostSaid) return {};
+    return base::bad_request(fmt::format("reservation {}: a lineage has at most {} bytes, all the rest {}",
+                                         lineage.substr(0, kLongestName), kLongestName, kMostSaid));
 }
 
 Status check_amounts(const std::string& what, const model::Amounts& amounts) {
@@ -228,12 +250,23 @@ Result<model::Amounts> FleetProvider::needs(const IriMachine& machine) const {
     return out;
 }
 
+Status FleetProvider::check_known() const {
+    if (table_.holds().size() + table_.fences().size() + machines_.size() < kMostKnown) return {};
+    return Error{Reason::TooManyRequests, fmt::format("{} reservations and machines are known already", kMostKnown)};
+}
+
 Result<IriMachine> FleetProvider::create(IriMachine machine) {
     std::string lineage = fleet::lineage_of(machine.meta, fleet::kMachineUid);
     // Nobody says who it is: each request is another machine.
-    if (lineage.empty()) lineage = fmt::format("anonymous-{}-{}", options_.epoch, machines_.size() + table_.sequence());
+    for (size_t next = machines_.size() + table_.sequence(); lineage.empty(); ++next) {
+        lineage = fmt::format("anonymous-{}-{}", options_.epoch, next);
+        if (machines_.contains(lineage) || table_.fences().contains(lineage)) lineage.clear();
+    }
     const auto known = machines_.find(lineage);
     if (known != machines_.end()) return known->second;
+    if (lineage.size() > kLongestName)
+        return base::bad_request(fmt::format("a machine's lineage has at most {} bytes", kLongestName));
+    if (!table_.holds().contains(lineage)) TRY(check_known());
     machine.meta.id = lineage;
     model::Amounts amounts = TRY(needs(machine));
     TRY(check_amounts(fmt::format("machine {}", lineage), amounts));
@@ -268,7 +301,8 @@ Result<bool> FleetProvider::remove(const std::string& id) {
     const auto found = machines_.find(id);
     if (found == machines_.end()) {
         const auto [lineage, attempt] = parts_of(id, '@');
-        table_.remove(lineage, now_.now, std::max<uint64_t>(1, attempt));
+        if (lineage.size() <= kLongestName && check_known())
+            table_.remove(lineage, now_.now, std::max<uint64_t>(1, attempt));
         return base::not_found(fmt::format("machine {} is not known", id));
     }
     if (hook_) TRY(hook_("delete", found->second));
@@ -416,7 +450,9 @@ void FleetProvider::create_reservation(IriReservation wanted, link::Answered<Iri
         model::HoldAsk ask = wanted.ask;
         if (ask.lineage.empty()) ask.lineage = fleet::lineage_of(wanted.meta, fleet::kReservationUid);
         if (ask.lineage.empty()) ask.lineage = fmt::format("anonymous-{}-{}", options_.epoch, table_.sequence() + 1);
+        TRY(check_size(wanted, ask.lineage));
         TRY(check_amounts(fmt::format("reservation {}", ask.lineage), ask.resources));
+        if (!table_.holds().contains(ask.lineage)) TRY(check_known());
         const auto said = table_.reserve(ask, now_.now);
         IriReservation out = wanted;
         out.meta.id = id_of(ask.lineage, ask.attempt);

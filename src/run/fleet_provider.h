@@ -96,6 +96,7 @@ private:
     Status fit(const model::IriMachine& before, const model::IriMachine& after);
     void note(const model::IriMeta& about, bool warning, const std::string& reason, const std::string& words);
     Result<model::Amounts> needs(const model::IriMachine& machine) const;
+    Status check_known() const;
     model::IriReservation reservation(const std::string& lineage) const;
     void commit();
     LedgerRow row(const std::string& lineage) const;

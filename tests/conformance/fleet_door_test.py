@@ -18,7 +18,7 @@ import time
 import zlib
 
 from frames import (CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, PING, RESET, SETTINGS, Line, field, frame, head, integer,
-                    message, text)
+                    message, text, varint)
 from server import Server
 
 MOST_GROWN = 320 << 10  # KiB; 128 MiB of requests, once more in gRPC
@@ -160,6 +160,24 @@ def packed(berth):
         provider.holds("packed messages")
 
 
+def large_words(berth):
+    """What is refused is not kept: lineages and labels that are larger than anybody's."""
+    def part(number, value):
+        value = value if isinstance(value, bytes) else value.encode()
+        return varint(number << 3 | 2) + varint(len(value)) + value
+
+    with Provider(berth) as provider, Line(provider.where) as line:
+        cpu = part(1, part(1, "cpu") + part(2, part(1, "100")))
+        wordy = part(1, part(3, part(1, "key") + part(2, "v" * 17000)))
+        calls = [("CreateReservation", part(1, part(2, cpu + part(10, "l" * 513)))), ("DeleteMachine", part(1, "l" * 513 + "@7")),
+                 ("CreateReservation", part(1, wordy + part(2, cpu + part(10, "short"))))]
+        for number, (call, body) in enumerate(calls):
+            line.call(call, body, 2 * number + 1)
+        listed = line.call("ListReservations", b"", 2 * len(calls) + 1)[0]
+        assert len(listed) == 5, "%d bytes of reservations are kept" % len(listed)
+        provider.holds("words that are too large")
+
+
 def who_may(berth):
     """Only with a certificate of the authority, and a unix socket is its owner's alone."""
     keys = Server(berth)  # its certificates
@@ -192,7 +210,7 @@ def who_may(berth):
 
 def main():
     berth = sys.argv[1]
-    attacks = [more_connections_than_files, frames, half_messages, packed, who_may]
+    attacks = [more_connections_than_files, frames, half_messages, packed, large_words, who_may]
     for attack in attacks:
         if len(sys.argv) < 3 or attack.__name__ in sys.argv[2:]:
             attack(berth)

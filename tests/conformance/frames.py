@@ -83,7 +83,10 @@ class Line:
 
     def call(self, name="Version", body=b"", stream=1):
         """The answer's messages, and the headers and trailers as they are on the wire."""
-        self.send(frame(HEADERS, END_HEADERS, stream, head(name)) + frame(DATA, END_STREAM, stream, message(body)))
+        whole = message(body)
+        self.send(frame(HEADERS, END_HEADERS, stream, head(name)))
+        for begin in range(0, len(whole), 16384):
+            self.send(frame(DATA, END_STREAM if begin + 16384 >= len(whole) else 0, stream, whole[begin:begin + 16384]))
         return self.answer(stream)
 
     def answer(self, stream):
