@@ -31,6 +31,10 @@ public:
     void send(std::function<void()> arrive) { after(delay(), std::move(arrive)); }
     void after(base::Duration wait, std::function<void()> arrive) {
         ++messages;
+        later(wait, std::move(arrive));
+    }
+    // No message: somebody's patience ends.
+    void later(base::Duration wait, std::function<void()> arrive) {
         on_way_.emplace(clock_.now() + wait, std::move(arrive));
     }
     bool lost() { return chance(weather.lost_percent); }
@@ -197,7 +201,7 @@ private:
         const auto say = [once](const Result<T>& what) {
             if (*once) std::exchange(*once, nullptr)(what);
         };
-        network_.after(std::chrono::seconds(5), [say] { say(Error{Reason::Timeout, "no answer within 5 s"}); });
+        network_.later(std::chrono::seconds(5), [say] { say(Error{Reason::Timeout, "no answer within 5 s"}); });
         const auto arrive = [say, call, network, far] {
             if (far->runtime == nullptr || far->cut) return;
             call(*far->runtime, [say, network, far](const Result<T>& what) {
