@@ -224,7 +224,7 @@ private:
             chosen.assign(group.begin(), group.begin() + wanted.count);
             return {};
         }
-        return fmt::format("{} of {} {} free, but not on one {}", all.size(), total(wanted.type),
+        return fmt::format("node(s) had {} of {} {} free, but not on one {}", all.size(), total(wanted.type),
                            people(wanted.type, total(wanted.type)), place_in_words(wanted.scope));
     }
 

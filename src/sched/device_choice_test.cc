@@ -122,11 +122,11 @@ TEST_F(DeviceChoices, EveryAmountMustBeThere) {
 TEST_F(DeviceChoices, AllOnOneSwitchOrNone) {
     const auto wanted = demand({{"koordinator.sh/gpu", 200}}, hint(R"({"gpu":{"requiredTopologyScope":"PCIe"}})"));
     for (const int32_t minor : {0, 2, 4, 6, 5, 3}) take({gpu(minor, 100)}, false, 200u + minor);
-    EXPECT_EQ(chosen(wanted), "2 of 8 GPUs free, but not on one PCIe switch");
+    EXPECT_EQ(chosen(wanted), "node(s) had 2 of 8 GPUs free, but not on one PCIe switch");
     devices_.leave(0, false, 206);
     EXPECT_EQ(chosen(wanted), "gpu6 gpu7");
     EXPECT_EQ(chosen(demand({{"koordinator.sh/gpu", 300}}, hint(R"({"gpu":{"requiredTopologyScope":"NUMANode"}})"))),
-              "3 of 8 GPUs free, but not on one NUMA node");
+              "node(s) had 3 of 8 GPUs free, but not on one NUMA node");
 }
 
 TEST_F(DeviceChoices, SelectorsAndHealth) {
