@@ -108,13 +108,23 @@ Status BindGuard::judge(const store::Event& event, const Entry& entry) {
 }
 
 Status BindGuard::judge_pod(const store::Event& event, const model::Pod& pod) {
-    if (pod.node.empty() || pod.terminal()) return {};
+    if (pod.node.empty()) return {};
+    if (pod.terminal()) return judge_ended(event, pod);
     const auto index = ledger_.find_pod(event.record->uid);
     if (index != ledger::kNone) {
         return rules_.judge_change(pod, index, ledger_, [&] { return decode(*event.previous, model::read_pod); });
     }
     return event.type == store::Event::Type::Added ? rules_.judge_created(pod, ledger_)
                                                    : rules_.judge_bind(pod, ledger_);
+}
+
+// It holds nothing, but what it says it draws from would be used up by it, e.g. a reservation for one pod, whose owner
+// is bound, and a second pod that failed before it was.
+Status BindGuard::judge_ended(const store::Event& event, const model::Pod& pod) {
+    if (!event.previous) return {};
+    const auto before = decode(*event.previous, model::read_pod);
+    if (!before || !before->node.empty()) return {};
+    return base::conflict(fmt::format("pod \"{}\" has ended, and goes nowhere", pod.meta.full_name()));
 }
 
 // Its way is from Pending to a place, from there to its end, and nowhere else.

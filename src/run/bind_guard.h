@@ -38,6 +38,7 @@ private:
     static Result<Entry> read(const store::Event& event);
     Status judge(const store::Event& event, const Entry& entry);
     Status judge_pod(const store::Event& event, const model::Pod& pod);
+    static Status judge_ended(const store::Event& event, const model::Pod& pod);
     Status judge_reservation(const store::Event& event, const model::Reservation& after) const;
     Status judge_hold(const model::Reservation& before, const model::Reservation& after) const;
     Status judge_owners(const model::Reservation& after) const;

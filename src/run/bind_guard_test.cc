@@ -98,6 +98,21 @@ TEST_F(BindGuardTest, ABindThatDoesNotFitIsRefusedWhoeverAsks) {
     EXPECT_TRUE(bind("b", 2));
 }
 
+TEST_F(BindGuardTest, OneThatHasEndedGoesNowhere) {
+    const auto ended = [](std::string_view node) {
+        return fmt::format(
+            R"({{"metadata":{{"name":"a","namespace":"default","uid":"a-uid"}},"spec":{{"nodeName":"{}",)"
+            R"("containers":[{{"name":"a"}}]}},"status":{{"phase":"Failed"}}}})",
+            node);
+    };
+    const store::Key key{"pods", "default", "a"};
+    ASSERT_TRUE(create("a", 1));
+    ASSERT_TRUE(put(store::Op::Update, key, "", ended("")));
+    const auto refused = put(store::Op::Update, key, "", ended("n1"));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message, "pod \"default/a\" has ended, and goes nowhere");
+}
+
 TEST_F(BindGuardTest, APodThatIsCreatedWithItsNodeNeedsRoomThere) {
     ASSERT_TRUE(create("there", 3, "n1"));
     const auto refused = create("late", 2, "n1");
