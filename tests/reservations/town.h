@@ -108,6 +108,7 @@ private:
     std::map<std::string, std::shared_ptr<const model::Reservation>> reservations_;
     std::set<std::string> gone_for_;               // uids of pods for which others were evicted
     std::map<std::string, std::string> drawn_by_;  // of those that are used once, by uid
+    bool resting_ = false;                         // every answer comes
     uint64_t revision_ = 0;
     uint64_t uids_ = 0;
     uint64_t names_ = 0;

@@ -134,7 +134,7 @@ void Town::send(uint64_t most) {
         const Sent sent = std::move(outbox_.front());
         outbox_.pop_front();
         auto outcome = deliver(sent.plan);
-        if (unkind() && random_.chance(1, 20)) outcome = sched::Outcome::Unknown;
+        if (unkind() && !resting_ && random_.chance(1, 20)) outcome = sched::Outcome::Unknown;
         for (auto& next : schedulers_[sent.by]->outcome(sent.plan, outcome, clock_.now())) {
             outbox_.push_back({sent.by, std::move(next)});
         }

@@ -41,12 +41,13 @@ TEST(SchedulerHistory, NorAcrossRestarts) {
 
 // Whatever was under way when a scheduler died, some of it carried out and some of it not.
 TEST(SchedulerHistory, NorWhenSchedulersDieBetweenAPromiseAndItsDraw) {
-    run_seeds(kKilled);
+    run_seeds(kKilled, 600);
 }
 
-TEST(SchedulerHistory, NorWhereSomeWantCoresOfTheirOwn) {
-    run_seeds({.cores = true}, 300);
-    run_seeds(kKilledWithCores, 300);
+// Nobody has a core that another has, and whoever can be placed is.
+TEST(SchedulerHistory, CoresHaveOneHolder) {
+    run_seeds({.cores = true}, 200);
+    run_seeds(kKilledWithCores, 200);
 }
 
 // Where those above do not come by themselves.
@@ -62,8 +63,8 @@ TEST(SchedulerHistory, NothingHappensAfterAnEndAndEveryEditIsSeen) {
 
 // Two schedulers at once, in any order of turns: nothing is given twice, and whoever can be placed is.
 TEST(SchedulerHistory, TwoSchedulersGiveNothingTwice) {
-    run_seeds({.calm = false, .two = true}, 300);
-    run_seeds({.calm = false, .deaths = Fortune::Deaths::AnyTime, .two = true, .cores = true}, 300);
+    run_seeds({.calm = false, .two = true}, 200);
+    run_seeds({.calm = false, .deaths = Fortune::Deaths::AnyTime, .two = true, .cores = true}, 200);
 }
 
 }  // namespace
