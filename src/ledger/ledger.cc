@@ -350,7 +350,7 @@ void Ledger::place(PodIndex index) {
     pod.each_charge([&](ReservationIndex to, const Resources& amount) { join(index, to, amount); });
     change_sums(pod, 1);
     mend_sums(pod.row);
-    enter_parts(index);
+    if (pod.which || pod.spec->devices.demand) enter_parts(index);
 }
 
 // The pod's row forgets it; the pod still knows its row.
@@ -366,7 +366,7 @@ void Ledger::leave_row(PodIndex index) {
         if (reserves_ports(pod.row)) recompute_ports(pod.row);
     }
     if (pod.linked && !pod.linked->fault.empty()) --entry.unreadable;
-    leave_parts(index);
+    if (pod.which || pod.spec->devices.demand) leave_parts(index);
     if (!pod.spec->volumes.empty()) volumes_.leave({false, index}, pod.row);
     priorities_.remove(pod.priority);
     changes_.touch(pod.row);

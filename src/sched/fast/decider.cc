@@ -309,8 +309,10 @@ Key Decider::worth(const Class& c, const View& ledger, Row row) const {
                  balanced_points(real, c.spec->requests.get(model::kCpu), c.spec->requests.get(model::kMemory));
     }
     if (c.cores && terms_.cores_weight > 0) score += terms_.cores_weight * plugins::core_points(*c.spec, ledger, row);
-    for (const auto& [scorer, weight] : terms_.device_scorers) {
-        if (c.devices) score += weight * scorer->points(*c.spec, ledger, row);
+    if (c.devices) {
+        for (const auto& [scorer, weight] : terms_.device_scorers) {
+            score += weight * scorer->points(*c.spec, ledger, row);
+        }
     }
     return static_cast<Key>(score) << kRankBits | columns_.reversed_rank(row);
 }
