@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 
-from server import Server, expect, failures
+from server import Server, expect, failed
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/namespaces/default/pods"
@@ -284,7 +284,7 @@ def main():
     berth = sys.argv[1]
     if sys.argv[2:] == ["poison"]:
         poisons(berth)
-        return 1 if failures else 0
+        return 1 if failed else 0
     hellos(berth)
     beside_requests(berth, "JSON patch of 1,000 moves", moves)
     beside_requests(berth, "strategic merge patch", merges)
@@ -292,7 +292,7 @@ def main():
     beside_requests(berth, "60,000 unknown fields", unknown_fields)
     slow_readers(berth)
     poisons(berth)
-    return 1 if failures else 0
+    return 1 if failed else 0
 
 
 sys.exit(main())

@@ -11,13 +11,13 @@ import urllib.error
 import urllib.request
 
 
-failures = []
+failed = []
 
 
 def expect(what, true):
-    """Goes on where it does not hold; whoever has many expectations ends by whether there are failures."""
+    """Goes on where it does not hold; whoever has many expectations ends by whether any failed."""
     if not true:
-        failures.append(what)
+        failed.append(what)
         print("FAILED:", what, flush=True)
 
 

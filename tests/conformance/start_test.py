@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-from server import Server, expect, failures
+from server import Server, expect, failed
 
 NOBODY = 65534
 
@@ -147,7 +147,7 @@ def main():
     for check in (modes_stay, nothing_is_left, a_running_server_is_left_alone, no_command_ends_by_a_signal):
         with tempfile.TemporaryDirectory(prefix="berth-start-") as room:
             check(berth, room)
-    return 1 if failures else 0
+    return 1 if failed else 0
 
 
 sys.exit(main())
