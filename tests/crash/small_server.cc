@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "base/check.h"
 #include "base/json.h"
 #include "model/kinds/patch.h"
@@ -19,6 +21,17 @@ std::vector<std::string> words_of(const std::string& path) {
         at = end + 1;
     }
     return words;
+}
+
+// A pool has one entry: the kinds of machines say so of status.pools.
+bool names_twice(const Json& document) {
+    const Json* pools = base::find(document, {"status", "pools"});
+    if (pools == nullptr || !pools->is_array()) return false;
+    std::set<std::string> names;
+    for (const auto& entry : pools->as_array()) {
+        if (!names.insert(std::string(base::find_string(entry, {"name"}))).second) return true;
+    }
+    return false;
 }
 
 // Conditions are merged by type, as a strategic merge does.
@@ -129,6 +142,7 @@ link::Reply SmallServer::change(const store::Key& key, const Json& patch, const 
     Json next = document(*record);
     const bool finalized = has_finalizers(next);
     edit(next);
+    if (names_twice(next)) return {422, "", 0};
     const bool ends = finalized && !has_finalizers(next) && base::find(next, {"metadata", "deletionTimestamp"});
     if (ends) return commit({store::Op::Delete, key, {}, {}, write.if_revision, record->uid});
     base::object_at(next, {"metadata"}).erase("resourceVersion");
