@@ -91,13 +91,10 @@ void add_nodes(Live& live, int64_t count) {
     live.settle();
 }
 
-void check_need(Live& live, uint64_t seed) {
-    const std::string story = play(live, seed);
-    base::Random random(seed);
-    const Json pod = wish(random);
-    const int64_t count = random.between(1, 6);
+// How many nodes `berth whatif --need` says this cluster lacks for so many pods.
+Result<cli::Need> need_of(const Live& live, const Json& pod, int64_t count) {
     const cli::Question question = question_of(live.dump());
-    const auto make = [&](int64_t nodes) -> Result<cli::Trial> {
+    return cli::need([&](int64_t nodes) -> Result<cli::Trial> {
         std::vector<cli::Question::Document> more;
         for (int64_t i = 1; i <= nodes; ++i) {
             more.emplace_back("", *base::parse_json(History::make_node(fmt::format("added-{}", i), 4).request.body));
@@ -115,20 +112,33 @@ void check_need(Live& live, uint64_t seed) {
             trial.refused += loaded.added.contains(answer.ns + "/" + answer.name) && answer.node.empty();
         }
         return trial;
+    });
+}
+
+// Each check asks the cluster that it then changes: the victims of a preemption are not the same each time a history is
+// played.
+void check_need(Live& live, uint64_t seed) {
+    const auto told = [&](const std::string& story, const Json& pod, int64_t count, const cli::Need& found) {
+        return fmt::format("{}\n{} of {}\nneed {}{}", story, count, base::to_text(pod), found.nodes, live.why());
     };
-    const auto found = cli::need(make);
+    base::Random random(seed);
+    const Json pod = wish(random);
+    const int64_t count = random.between(1, 6);
+    const std::string story = play(live, seed);
+    auto found = need_of(live, pod, count);
     ASSERT_TRUE(found) << found.error().message;
-    const std::string what = fmt::format("{}\n{} of {}\nneed {}", story, count, base::to_text(pod), found->nodes);
     if (found->nodes > 0) {  // one less is not enough
         add_nodes(live, found->nodes - 1);
         create(live, pod, count);
-        EXPECT_LT(placed(live), count) << what << live.why();
+        EXPECT_LT(placed(live), count) << told(story, pod, count, *found);
         live.clear();
         play(live, seed);
+        found = need_of(live, pod, count);
+        ASSERT_TRUE(found) << found.error().message;
     }
     add_nodes(live, found->nodes);
     create(live, pod, count);
-    EXPECT_EQ(placed(live) == count, found->enough) << what << live.why();
+    EXPECT_EQ(placed(live) == count, found->enough) << told(story, pod, count, *found);
     live.clear();
 }
 
