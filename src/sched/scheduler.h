@@ -155,6 +155,7 @@ private:
     static void tell(Attempt& attempt, std::string message, std::string reason, std::optional<std::string> nominated,
                      std::vector<Plan>& plans);
     void refuse(Attempt& attempt, const Ask& ask, const Strikes& strikes, base::Instant now, std::vector<Plan>& plans);
+    bool draws_from_assumed(const Ask& ask, Row row) const;
     std::vector<Plan> make_room(Attempt& attempt, const Ask& ask, const Strikes& strikes, base::Instant now,
                                 RefusePod& refusal);
     std::vector<Plan> take_room(Attempt& attempt, const Ask& ask, const std::string& node,

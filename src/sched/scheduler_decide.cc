@@ -154,6 +154,13 @@ void Scheduler::refuse(Attempt& attempt, const Ask& ask, const Strikes& strikes,
     std::move(further.begin(), further.end(), std::back_inserter(plans));
 }
 
+// What is only assumed may never be: nobody goes for who would draw from it then.
+bool Scheduler::draws_from_assumed(const Ask& ask, Row row) const {
+    const Credit* credit = ask.credit(row);
+    return credit && std::any_of(credit->matched.begin(), credit->matched.end(),
+                                 [&](ReservationIndex index) { return ledger_.reservation(index).assumed; });
+}
+
 // Whom to evict for a pod that fits nowhere; completes what is written about it.
 std::vector<Plan> Scheduler::make_room(Attempt& attempt, const Ask& ask, const Strikes& strikes, base::Instant now,
                                        RefusePod& refusal) {
@@ -171,6 +178,10 @@ std::vector<Plan> Scheduler::make_room(Attempt& attempt, const Ask& ask, const S
         refusal.nominated = "";
     }
     if (!found.victims) return plans;
+    if (draws_from_assumed(ask, found.victims->row)) {
+        retry(attempt, now);
+        return plans;
+    }
     const std::string node(ledger_.name(found.victims->row));
     VictimsAsked asked{0, 0, node, found.victims->violations, evictions_for(ask, *found.victims)};
     if (ask_about_victims(attempt, asked, plans)) return plans;
