@@ -48,6 +48,12 @@ public:
         }
         return any;
     }
+    // poll() until nothing comes: only then a feed rings again. For those who turn once for each ring.
+    template <class Take>
+    void hear(Take take) {
+        while (poll(take)) {
+        }
+    }
     // Everything that was there at the start has come.
     bool synced() const { return synced_; }
     // The newest revision that a feed told. What is older than that has been told, too.

@@ -65,10 +65,7 @@ void FleetBroker::turn(const Moment& now) {
     now_ = now;
     next_ = now_.now + kLongestWait;
     session_.answers([](const Sent& sent, const Reply& reply) { sent.take(reply); });
-    // Until nothing comes: only then a feed rings again.
-    const auto heard = [this](const std::string& resource, const link::FeedEvent& event) { take(resource, event); };
-    while (session_.poll(heard)) {
-    }
+    session_.hear([this](const std::string& resource, const link::FeedEvent& event) { take(resource, event); });
     inbox().run();
     if (stopping_ || !session_.synced()) return;
     for (const auto& work : std::exchange(early_, {})) work();

@@ -66,10 +66,7 @@ FleetScheduler::FleetScheduler(Doors doors, fleet::RoundRules rules)
 void FleetScheduler::turn(const Moment& now) {
     now_ = now;
     session_.answers([this](const Sent& sent, const Result<link::Reply>& reply) { answered(sent, reply); });
-    // Until nothing comes: only then a feed rings again.
-    const auto heard = [this](const std::string& resource, const link::FeedEvent& event) { take(resource, event); };
-    while (session_.poll(heard)) {
-    }
+    session_.hear([this](const std::string& resource, const link::FeedEvent& event) { take(resource, event); });
     next_ = now_.now + kLongestWait;
     if (stopping_ || !session_.synced()) return;
     for (auto it = due_.begin(); it != due_.end();) {

@@ -57,10 +57,7 @@ void Poollet::turn(const Moment& now) {
     now_ = now;
     next_ = now_.now + kLongestWait;
     session_.answers([this](const Sent& sent, const Result<link::Reply>& reply) { answered(sent, reply); });
-    // Until nothing comes: only then a feed rings again.
-    const auto heard = [this](const std::string& resource, const link::FeedEvent& event) { take(resource, event); };
-    while (session_.poll(heard)) {
-    }
+    session_.hear([this](const std::string& resource, const link::FeedEvent& event) { take(resource, event); });
     inbox_->run();
     if (stopping_) return watch_.reset();
     if (!session_.synced()) return;

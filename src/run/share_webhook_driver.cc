@@ -98,7 +98,7 @@ void ShareWebhookDriver::ask(const std::string& body, Answer answer) {
 
 void ShareWebhookDriver::turn(const Moment& now) {
     now_ = now;
-    session_.poll([this](const auto& kind, const auto& event) { apply(kind, event); });
+    session_.hear([this](const auto& kind, const auto& event) { apply(kind, event); });
     session_.answers([this](const Sent&, const Result<link::Reply>& reply) { keeper_.registered(reply); });
     if (stopping_) return close();
     if (!session_.synced()) return;

@@ -88,7 +88,7 @@ Result<WebhookDriver::Question> WebhookDriver::read(const std::string& body) {
 
 void WebhookDriver::turn(const Moment& now) {
     now_ = now;
-    session_.poll([this](const auto& kind, const auto& event) { apply(*ledger::kind_named(kind), event); });
+    session_.hear([this](const auto& kind, const auto& event) { apply(*ledger::kind_named(kind), event); });
     session_.answers([this](const Sent& sent, const Result<link::Reply>& reply) {
         sent.pod.empty() ? keeper_.registered(reply) : take_stored(sent.pod, reply);
     });
