@@ -77,10 +77,11 @@ def _answers_of_all(tree):
         tree.root.delete(CORE, "reservations", f"kept-{i}")
 
 
-def ironcore_programs(stage):
+def ironcore_programs(stage, *packages):
     """IronCore's own programs of the version in ironcore/go.mod; None where Go's module proxy has them not."""
     folder = os.path.abspath(str(stage.programs))
-    done = subprocess.run(["go", "build", "-ldflags", "-s -w", "-o", folder + "/", "tool"], cwd=IRONCORE, capture_output=True,
+    names = [f"github.com/ironcore-dev/ironcore/{package}" for package in packages]
+    done = subprocess.run(["go", "build", "-ldflags", "-s -w", "-o", folder + "/", *names], cwd=IRONCORE, capture_output=True,
                           text=True)
     if done.returncode != 0:
         stage.say("skipped, IronCore's programs cannot be built: " + done.stderr.strip()[-300:])
@@ -112,7 +113,7 @@ def _by_hand(folder, address, name, pool=None):
 
 def fleet_ironcore_command_line(stage):
     """IronCore's irictl-machine asks our provider, and a broker of ours, whose layer places the machine"""
-    folder = ironcore_programs(stage)
+    folder = ironcore_programs(stage, "irictl-machine/cmd/irictl-machine")
     if folder is None:
         return
     with Tree(str(stage.berth), {"z": {"a": {"cpu": 4, "nics": 8, **ROOM}}}) as tree:
@@ -160,7 +161,7 @@ class BelowAggregation(Cluster):
 
 def fleet_ironcore_poollet(stage):
     """IronCore's poollet, below IronCore's API server, brings a machine to our provider and follows it"""
-    folder = ironcore_programs(stage)
+    folder = ironcore_programs(stage, "cmd/ironcore-apiserver", "poollet/machinepoollet/cmd/machinepoollet")
     if folder is None:
         return
     with BelowAggregation(stage.programs, stage.berth, controllers=False, keep=stage.arguments.keep) as cluster:
