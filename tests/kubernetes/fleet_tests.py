@@ -89,26 +89,52 @@ def ironcore_programs(stage, *packages):
     return folder
 
 
-def _irictl(folder, address, *words, stdin=None):
-    done = subprocess.run([folder + "/irictl-machine", "--address", address, *words], input=stdin, capture_output=True, text=True,
-                          timeout=60)
-    assert done.returncode == 0, f"irictl-machine {' '.join(words)}: {done.stdout}{done.stderr}"
+def _irictl(folder, address, *words, body=None, refused=None):
+    """What it printed; `refused`: what it must be told."""
+    done = subprocess.run([folder + "/irictl-machine", "--address", address, *words], capture_output=True, text=True, timeout=60,
+                          input=None if body is None else json.dumps(body))
+    printed = done.stdout + done.stderr
+    assert (done.returncode == 0) == (refused is None), f"irictl-machine {' '.join(words)}: {printed}"
+    assert refused is None or refused in printed, printed
     return done.stdout
 
 
-def _by_hand(folder, address, name, pool=None):
-    """A machine through its whole life, by IronCore's command line."""
+def _needs(name, cpu):
+    return {"metadata": {"labels": {"machinepoollet.ironcore.dev/machine-uid": name},
+                         "annotations": {"berth.dev/resources": json.dumps({"cpu": cpu, "nics": "1"})}},
+            "spec": {"class": "small", "network_interfaces": [{"name": "n", "network_id": "x"}]}}
+
+
+def _listed(folder, address, name):
+    found = [each for each in json.loads(_irictl(folder, address, "get", "machine", "-o", "json"))
+             if each["metadata"]["labels"].get("machinepoollet.ironcore.dev/machine-uid") == name]
+    expect("how many there are", len(found), 1)
+    return found[0]
+
+
+def _by_hand(folder, address, name):
+    """A machine comes, by IronCore's command line, and is turned off and on."""
     assert "berth" in _irictl(folder, address, "get", "version"), "no version"
     _irictl(folder, address, "get", "status")
-    machine = {"metadata": {"labels": {"machinepoollet.ironcore.dev/machine-uid": name},
-                            "annotations": {"berth.dev/resources": json.dumps({"cpu": "1", "nics": "1"})}},
-               "spec": {"class": "small", "network_interfaces": [{"name": "n", "network_id": "x"}]}}
-    _irictl(folder, address, "create", "machine", "-f", "-", stdin=json.dumps(machine))
-    listed = json.loads(_irictl(folder, address, "get", "machine", "-o", "json"))
-    mine = [each for each in listed if each["metadata"]["labels"].get("machinepoollet.ironcore.dev/machine-uid") == name]
-    expect("how many there are", len(mine), 1)
-    _irictl(folder, address, "get", "event")
-    return mine[0]["metadata"]["id"]
+    _irictl(folder, address, "create", "machine", "-f", "-", body=_needs(name, "1"))
+    machine = _listed(folder, address, name)["metadata"]["id"]
+    # On, and 0 of the enumeration, is left out of JSON.
+    for power, word in ((1, "SUSPENDED"), (0, "RUNNING")):
+        _irictl(folder, address, "update", "power", "--machine-id", machine, "--power", str(power))
+        until(f"{name} is {word}", lambda told=word: told in _irictl(folder, address, "get", "machine", machine))
+    return machine
+
+
+def _room_by_hand(folder, address, machine):
+    """Interfaces need room; what does not fit is refused with a sentence, and shows as an event."""
+    for i in range(1, 4):
+        body = {"name": f"n{i}", "network_id": "x"}
+        words = "attach", "networkinterface", "--machine-id", machine, "-f", "-"
+        _irictl(folder, address, *words, body=body, refused="Insufficient room" if i == 3 else None)
+    _irictl(folder, address, "detach", "networkinterface", "--machine-id", machine, "n1")
+    _irictl(folder, address, "create", "machine", "-f", "-", body=_needs("huge", "9"), refused="Unsatisfiable room")
+    told = _irictl(folder, address, "get", "events")
+    assert "it has its room" in told and "Unsatisfiable room" in told, told
 
 
 def fleet_ironcore_command_line(stage):
@@ -116,9 +142,10 @@ def fleet_ironcore_command_line(stage):
     folder = ironcore_programs(stage, "irictl-machine/cmd/irictl-machine")
     if folder is None:
         return
-    with Tree(str(stage.berth), {"z": {"a": {"cpu": 4, "nics": 8, **ROOM}}}) as tree:
+    with Tree(str(stage.berth), {"z": {"a": {"cpu": 4, "nics": 3, **ROOM}}}) as tree:
         direct = _by_hand(folder, tree.socket("a"), "direct")
         expect("where it is", set(tree.used("a")), {"direct"})
+        _room_by_hand(folder, tree.socket("a"), direct)
         _irictl(folder, tree.socket("a"), "delete", "machine", direct)
         expect("what is left", tree.used("a"), {})
         brokered = _by_hand(folder, tree.socket("z"), "brokered")
@@ -179,7 +206,8 @@ def fleet_ironcore_poollet(stage):
         cluster.run("machinepoollet", folder + "/machinepoollet", "--kubeconfig", cluster.admin, "--machine-pool-name", "p",
                     "--provider-id", "berth://a", "--machine-runtime-endpoint", socket, "--health-probe-bind-address", "0",
                     "--metrics-bind-address", "0", "--address", f"127.0.0.1:{free_port()}", "--insecure-disable-auth",
-                    "--addresses-hostname-override", "localhost", "--cert-dir", cluster.dir / "poollet-pki", "--relist-period", "1s")
+                    "--addresses-hostname-override", "localhost", "--leader-election-kubeconfig", cluster.admin,
+                    "--cert-dir", cluster.dir / "poollet-pki", "--relist-period", "1s")
 
         def pool():
             code, document = cluster.ask("GET", f"{COMPUTE}/machinepools/p")
