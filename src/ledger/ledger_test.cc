@@ -60,6 +60,18 @@ TEST(Uid, KeepsUuidsAndAnyOtherText) {
     EXPECT_FALSE(Uid("") == Uid("00000000-0000-0000-0000-000000000000"));
 }
 
+TEST(Uid, KeepsWhateverCharacterStandsAnywhere) {
+    const std::string plain = "0f8fad5b-d9cb-469f-a165-70867728950e";
+    for (size_t at = 0; at < plain.size(); ++at) {
+        for (int byte = 0; byte < 256; ++byte) {
+            std::string text = plain;
+            text[at] = static_cast<char>(byte);
+            ASSERT_EQ(Uid(text).text(), text) << at << " " << byte;
+            ASSERT_EQ(Uid(text) == Uid(plain), text == plain) << at << " " << byte;
+        }
+    }
+}
+
 TEST(SpecPool, KeepsOneOfAllEqualSpecsWhileSomebodyUsesIt) {
     SpecPool pool;
     const SpecPool::Spec first = pool.intern(spec_of(100, 1));

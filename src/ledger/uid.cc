@@ -4,33 +4,36 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <bit>
+#include <cstring>
 #include <functional>
 
 namespace berth::ledger {
 namespace {
 
-constexpr int8_t digit(char c) {
-    if (c >= '0' && c <= '9') return static_cast<int8_t>(c - '0');
-    if (c >= 'a' && c <= 'f') return static_cast<int8_t>(c - 'a' + 10);
-    return -1;
+constexpr uint64_t every(uint8_t byte) {
+    return byte * 0x0101010101010101;
 }
 
-constexpr std::array<int8_t, 256> kDigits = [] {
-    std::array<int8_t, 256> digits{};
-    for (size_t i = 0; i < digits.size(); ++i) digits[i] = digit(static_cast<char>(i));
-    return digits;
-}();
+uint64_t join(const char* four, const char* more) {
+    uint64_t text = 0;
+    std::memcpy(&text, four, 4);
+    std::memcpy(reinterpret_cast<char*>(&text) + 4, more, 4);
+    return text;
+}
 
-// So many digits; negative: some are none.
-int64_t read_digits(const char* text, size_t count) {
-    uint64_t digits = 0;
-    int64_t bad = 0;
-    for (size_t i = 0; i < count; ++i) {
-        const int8_t value = kDigits[static_cast<uint8_t>(text[i])];
-        bad |= value;
-        digits = digits << 4 | (static_cast<uint64_t>(value) & 15);
-    }
-    return bad < 0 ? bad : static_cast<int64_t>(digits);
+// The number that eight lower-case hexadecimal digits stand for, all at once; false: some are none.
+bool read_digits(uint64_t text, uint64_t& number) {
+    const uint64_t letters = text >> 6 & every(1);
+    uint64_t digits = (text & every(0xf)) + letters * 9;
+    const uint64_t beyond_nine = (digits + every(6)) >> 4 & every(1);
+    const bool good = beyond_nine == letters && (digits & every(0x10)) == 0 &&
+                      digits + every('0') + letters * ('a' - 10 - '0') == text;
+    if constexpr (std::endian::native == std::endian::little) digits = __builtin_bswap64(digits);
+    digits = (digits | digits >> 4) & 0x00ff00ff00ff00ff;
+    digits = (digits | digits >> 8) & 0x0000ffff0000ffff;
+    number = (digits | digits >> 16) & 0xffffffff;
+    return good;
 }
 
 // 8-4-4-4-12 lower-case hexadecimal digits.
@@ -38,12 +41,12 @@ bool read_uuid(std::string_view text, uint64_t& high, uint64_t& low) {
     if (text.size() != 36) return false;
     const char* at = text.data();
     if (at[8] != '-' || at[13] != '-' || at[18] != '-' || at[23] != '-') return false;
-    const int64_t parts[] = {read_digits(at, 8), read_digits(at + 9, 4), read_digits(at + 14, 4),
-                             read_digits(at + 19, 4), read_digits(at + 24, 12)};
-    if ((parts[0] | parts[1] | parts[2] | parts[3] | parts[4]) < 0) return false;
-    high = static_cast<uint64_t>(parts[0] << 32 | parts[1] << 16 | parts[2]);
-    low = static_cast<uint64_t>(parts[3]) << 48 | static_cast<uint64_t>(parts[4]);
-    return true;
+    std::array<uint64_t, 4> parts{};
+    const bool good = read_digits(join(at, at + 4), parts[0]) && read_digits(join(at + 9, at + 14), parts[1]) &&
+                      read_digits(join(at + 19, at + 24), parts[2]) && read_digits(join(at + 28, at + 32), parts[3]);
+    high = parts[0] << 32 | parts[1];
+    low = parts[2] << 32 | parts[3];
+    return good;
 }
 
 }  // namespace
