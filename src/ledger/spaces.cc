@@ -1,5 +1,7 @@
 #include "ledger/spaces.h"
 
+#include <absl/hash/hash.h>
+
 #include <algorithm>
 
 #include "base/saturating.h"
@@ -49,12 +51,24 @@ SpaceId Spaces::space(std::string_view name) {
     return id;
 }
 
-SpaceGroup& Spaces::group(SpaceId id, const model::PodSpec& spec) {
+Spaces::Known& Spaces::slot_of(const model::PodSpec& spec) {
+    return known_[absl::HashOf(&spec) % known_.size()];
+}
+
+// Specs are shared by pods that are alike, so most are found by where they stand.
+Spaces::Place Spaces::place_of(const model::PodSpec& spec) {
+    if (const Known& known = slot_of(spec); known.spec.get() == &spec) return known.place;
+    const SpaceId id = space(spec.ns);
     auto& groups = spaces_[id].groups;
     GroupKey key(size_of(spec), spec.priority);
     const auto [found, fresh] = groups_[id].try_emplace(std::move(key), static_cast<uint32_t>(groups.size()));
     if (fresh) groups.push_back({found->first.first, spec.priority, 0, 0});
-    return groups[found->second];
+    return {id, found->second};
+}
+
+void Spaces::remember(const std::shared_ptr<const model::PodSpec>& spec) {
+    Known& known = slot_of(*spec);
+    if (known.spec != spec) known = {spec, place_of(*spec)};
 }
 
 void Spaces::touch(SpaceId id) {
@@ -109,35 +123,39 @@ void Spaces::drop_empty(SpaceId id) {
         static_cast<size_t>(std::count_if(groups.begin(), groups.end(), empty)) * 2 < groups.size())
         return;
     std::erase_if(groups, empty);
+    known_ = {};
     groups_[id].clear();
     for (uint32_t i = 0; i < groups.size(); ++i) groups_[id].emplace(GroupKey(groups[i].size, groups[i].priority), i);
 }
 
 void Spaces::change_waiting(const model::PodSpec& spec, int64_t by) {
-    const SpaceId id = space(spec.ns);
-    SpaceGroup& alike = group(id, spec);
+    const Place place = place_of(spec);
+    SpaceGroup& alike = at(place);
     alike.waiting += by;
     ask(alike.size, by > 0 ? 1 : -1);
-    touch(id);
+    touch(place.space);
 }
 
 // ---- who waits
 
 void Spaces::await(std::string_view uid, const std::shared_ptr<const model::PodSpec>& spec, bool counts) {
-    Waiting& pod = waiting_[Uid(uid)];
+    const Waiting& pod = *waiting_.emplace(Uid(uid)).first;
     if (pod.spec && pod.counts == counts && *pod.spec == *spec) return;
     if (pod.spec && pod.counts && !pod.placed) change_waiting(*pod.spec, -1);
     pod.spec = spec;
     pod.counts = counts;
-    if (counts && !pod.placed) change_waiting(*spec, 1);
+    if (counts && !pod.placed) {
+        remember(spec);
+        change_waiting(*spec, 1);
+    }
     ++demand_epoch_;
 }
 
 bool Spaces::set_counts(std::string_view uid, bool counts) {
     const auto found = waiting_.find(Uid(uid));
-    if (found == waiting_.end() || found->second.counts == counts) return false;
-    found->second.counts = counts;
-    if (!found->second.placed) change_waiting(*found->second.spec, counts ? 1 : -1);
+    if (found == waiting_.end() || found->counts == counts) return false;
+    found->counts = counts;
+    if (!found->placed) change_waiting(*found->spec, counts ? 1 : -1);
     ++demand_epoch_;
     return true;
 }
@@ -145,22 +163,22 @@ bool Spaces::set_counts(std::string_view uid, bool counts) {
 std::optional<bool> Spaces::counted(std::string_view uid) const {
     const auto found = waiting_.find(Uid(uid));
     if (found == waiting_.end()) return std::nullopt;
-    return found->second.counts;
+    return found->counts;
 }
 
 void Spaces::forget(std::string_view uid) {
     const auto found = waiting_.find(Uid(uid));
     if (found == waiting_.end()) return;
-    if (found->second.counts && !found->second.placed) {
-        change_waiting(*found->second.spec, -1);
+    if (found->counts && !found->placed) {
+        change_waiting(*found->spec, -1);
         ++demand_epoch_;
     }
     waiting_.erase(found);
 }
 
 void Spaces::await_all(const Spaces& other) {
-    for (const auto& [uid, pod] : other.waiting_) {
-        Waiting& here = waiting_[Uid(uid.text())];
+    for (const Waiting& pod : other.waiting_) {
+        const Waiting& here = *waiting_.emplace(Uid(pod.uid.text())).first;
         here.spec = pod.spec;
         here.counts = pod.counts;
         if (pod.counts) change_waiting(*pod.spec, 1);
@@ -197,14 +215,20 @@ void Spaces::remove_quota(std::string_view full_name) {
 // Assumed after it waited: what it asks for is what it did before, so nothing has to be shared out anew.
 void Spaces::place(const Uid& uid, const model::PodSpec& spec, bool terminating, bool assumed) {
     const auto found = waiting_.find(uid);
-    const bool counted = found != waiting_.end() && found->second.counts && !found->second.placed;
-    if (counted) change_waiting(*found->second.spec, -1);
-    if (found != waiting_.end()) found->second.placed = true;
+    const bool counted = found != waiting_.end() && found->counts && !found->placed;
+    const bool asked = counted && found->spec.get() == &spec;  // for the same, so that the sum of both stays
+    if (counted && !asked) change_waiting(*found->spec, -1);
+    if (found != waiting_.end()) found->placed = true;
     if (!counted || !assumed) ++demand_epoch_;
-    const SpaceId id = space(spec.ns);
-    SpaceGroup& alike = group(id, spec);
+    const Place place = place_of(spec);
+    const SpaceId id = place.space;
+    SpaceGroup& alike = at(place);
     ++alike.placed;
-    ask(alike.size, 1);
+    if (asked) {
+        --alike.waiting;
+    } else {
+        ask(alike.size, 1);
+    }
     ++spaces_[id].pods;
     spaces_[id].used.add(alike.size);
     spaces_[id].saturated = spaces_[id].saturated || at_the_end(spaces_[id].used);
@@ -216,8 +240,9 @@ void Spaces::place(const Uid& uid, const model::PodSpec& spec, bool terminating,
 }
 
 void Spaces::displace(const Uid& uid, const model::PodSpec& spec, bool terminating) {
-    const SpaceId id = space(spec.ns);
-    SpaceGroup& alike = group(id, spec);
+    const Place place = place_of(spec);
+    const SpaceId id = place.space;
+    SpaceGroup& alike = at(place);
     --alike.placed;
     ask(alike.size, -1);
     --spaces_[id].pods;
@@ -230,13 +255,14 @@ void Spaces::displace(const Uid& uid, const model::PodSpec& spec, bool terminati
     touch(id);
     ++demand_epoch_;
     const auto found = waiting_.find(uid);
-    if (found == waiting_.end() || !std::exchange(found->second.placed, false)) return;
-    if (found->second.counts) change_waiting(*found->second.spec, 1);
+    if (found == waiting_.end() || !std::exchange(found->placed, false)) return;
+    if (found->counts) change_waiting(*found->spec, 1);
 }
 
 void Spaces::set_terminating(const model::PodSpec& spec, bool terminating) {
-    const SpaceId id = space(spec.ns);
-    SpaceGroup& alike = group(id, spec);
+    const Place place = place_of(spec);
+    const SpaceId id = place.space;
+    SpaceGroup& alike = at(place);
     alike.leaving += terminating ? 1 : -1;
     if (terminating) {
         spaces_[id].releasing.add(alike.size);

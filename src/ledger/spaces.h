@@ -1,12 +1,13 @@
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -102,17 +103,36 @@ public:
 
 private:
     struct Waiting {
-        std::shared_ptr<const model::PodSpec> spec;
-        bool counts = false;
-        bool placed = false;  // by us: it is in the ledger
+        Uid uid;
+        mutable std::shared_ptr<const model::PodSpec> spec;
+        mutable bool counts = false;
+        mutable bool placed = false;  // by us: it is in the ledger
     };
-    struct ByHash {
+    // By uid, which alone never changes.
+    struct ByUid {
+        using is_transparent = void;
         size_t operator()(const Uid& uid) const { return uid.hash(); }
+        size_t operator()(const Waiting& pod) const { return pod.uid.hash(); }
+        bool operator()(const Waiting& a, const Waiting& b) const { return a.uid == b.uid; }
+        bool operator()(const Waiting& a, const Uid& b) const { return a.uid == b; }
+        bool operator()(const Uid& a, const Waiting& b) const { return a == b.uid; }
     };
     using GroupKey = std::pair<Resources, int32_t>;
+    // Where pods of a spec are counted.
+    struct Place {
+        SpaceId space = kNone;
+        uint32_t group = 0;  // of the space's
+    };
+    struct Known {
+        std::shared_ptr<const model::PodSpec> spec;  // held, so that no other one comes to stand where it does
+        Place place;
+    };
 
     SpaceId space(std::string_view name);
-    SpaceGroup& group(SpaceId id, const model::PodSpec& spec);
+    Known& slot_of(const model::PodSpec& spec);
+    Place place_of(const model::PodSpec& spec);
+    void remember(const std::shared_ptr<const model::PodSpec>& spec);
+    SpaceGroup& at(const Place& place) { return spaces_[place.space].groups[place.group]; }
     void change_waiting(const model::PodSpec& spec, int64_t by);
     void touch(SpaceId id);
     void recount(SpaceId id);
@@ -123,7 +143,8 @@ private:
     base::StringMap<SpaceId> by_name_;
     std::vector<absl::flat_hash_map<GroupKey, uint32_t>> groups_;  // of each space
     std::vector<SpaceId> changed_;
-    std::unordered_map<Uid, Waiting, ByHash> waiting_;
+    std::array<Known, 64> known_;  // of the specs that came last, each in a place of its own
+    absl::flat_hash_set<Waiting, ByUid, ByUid> waiting_;
     absl::flat_hash_map<ReservationIndex, std::pair<std::optional<SpaceId>, Resources>> holds_;
     Resources held_by_many_;
     Resources asked_;

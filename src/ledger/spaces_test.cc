@@ -194,5 +194,31 @@ TEST(Spaces, ASumThatMetTheEndOfInt64IsRightAgainWhenThatIsGone) {
     EXPECT_EQ(ledger.spaces()->at(0).used.get(model::kMemory), 7);
 }
 
+TEST(Spaces, SizesThatNobodyHasAreForgottenAndTheOthersStayTold) {
+    Ledger ledger;
+    ledger.count_spaces();
+    Spaces& spaces = *ledger.spaces();
+    const auto uid = [](int i) { return fmt::format("p{}-uid", i); };
+    std::vector<std::shared_ptr<const model::PodSpec>> specs;
+    for (int i = 0; i < 40; ++i) {
+        auto spec = std::make_shared<model::PodSpec>();
+        spec->ns = "a";
+        spec->requests = Resources{{model::kCpu, 100 + i}};
+        specs.push_back(spec);
+        spaces.await(uid(i), specs.back(), true);
+    }
+    for (int i = 0; i < 36; ++i) spaces.forget(uid(i));
+    spaces.take_changed();
+    ASSERT_EQ(spaces.at(0).groups.size(), 4u);
+    for (int i = 30; i < 40; ++i) {
+        model::Pod pod;
+        pod.meta.uid = uid(i);
+        pod.node = "n1";
+        pod.spec = specs[static_cast<size_t>(i)];
+        ledger.put(pod);
+        ASSERT_EQ(told(spaces), told(ledger.recomputed_spaces())) << i;
+    }
+}
+
 }  // namespace
 }  // namespace berth::ledger

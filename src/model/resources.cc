@@ -81,12 +81,13 @@ template <class Change>
 void merge(Resources::Entries& mine, const Resources::Entries& theirs, Change change, bool take_missing) {
     auto at = mine.begin();
     for (const auto& [id, amount] : theirs) {
-        at = std::lower_bound(at, mine.end(), id, kById);
+        if (at == mine.end() || at->first != id) at = std::lower_bound(at, mine.end(), id, kById);
         if (at != mine.end() && at->first == id) {
             at->second = change(at->second, amount);
         } else {
             at = mine.insert(at, {id, take_missing ? amount : change(0, amount)});
         }
+        ++at;
     }
 }
 

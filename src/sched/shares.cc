@@ -93,10 +93,8 @@ bool Shares::follow(ledger::Ledger& ledger, base::Time wall) {
 bool Shares::enough(const Spaces& spaces) const {
     if (!plain_) return false;
     bool enough = true;
-    spaces.asked().for_each([&](ResourceId id, int64_t amount) {
-        if (endless(id)) return;
-        enough = enough && amount <= capacity_.get(id);
-    });
+    spaces.asked().for_each(
+        [&](ResourceId id, int64_t amount) { enough = enough && (amount <= capacity_.get(id) || endless(id)); });
     return enough;
 }
 
