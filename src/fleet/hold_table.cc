@@ -297,6 +297,7 @@ std::optional<Instant> HoldTable::next() const {
 }
 
 // Those that were refused and would fit now hear so, the most important and oldest first, as many as there is room for.
+// Who could never fit asks no more by itself: that it could by now it hears, too, whoever is promised the room first.
 void HoldTable::wake_refused(Instant now) {
     std::vector<Hold*> refused;
     for (auto& [lineage, hold] : holds_) {
@@ -311,8 +312,11 @@ void HoldTable::wake_refused(Instant now) {
         add(asked, promised);
         for (auto it = asked.begin(); it != asked.end();)
             it = hold->ask.resources.contains(it->first) ? std::next(it) : asked.erase(it);
-        if (refusal(asked, nullptr) != HoldReason::None) continue;
-        add(promised, hold->ask.resources);
+        const bool fits = refusal(asked, nullptr) == HoldReason::None;
+        const bool could = hold->reason == HoldReason::Unsatisfiable &&
+                           refusal(hold->ask.resources, nullptr) != HoldReason::Unsatisfiable;
+        if (!fits && !could) continue;
+        if (fits) add(promised, hold->ask.resources);
         if (hold->reason != HoldReason::Retry) set_state(*hold, HoldState::Rejected, HoldReason::Retry, now);
     }
 }

@@ -92,6 +92,18 @@ TEST_F(HoldTableTest, RoomThatComesWakesAsManyAsFit) {
     EXPECT_EQ(table.reserve(ask("first", 3, 2), at(4)).state, HoldState::Accepted);
 }
 
+TEST_F(HoldTableTest, WhatCouldNeverFitHearsThatItCould) {
+    table.reserve(ask("first", 5), at(1));
+    table.reserve(ask("second", 6), at(2));
+    EXPECT_EQ(table.answer("second", at(2))->reason, HoldReason::Unsatisfiable);
+    table.resize(cpu(6), at(3));
+    // The room is promised to the first, which may never come for it.
+    EXPECT_EQ(table.answer("first", at(3))->reason, HoldReason::Retry);
+    EXPECT_EQ(table.answer("second", at(3))->reason, HoldReason::Retry);
+    EXPECT_EQ(table.reserve(ask("first", 5, 2), at(4)).state, HoldState::Accepted);
+    EXPECT_EQ(table.reserve(ask("second", 6, 2), at(4)).reason, HoldReason::Contended);
+}
+
 TEST_F(HoldTableTest, AnOlderAttemptIsFenced) {
     table.reserve(ask("m", 2, 2), at(0));
     EXPECT_EQ(table.reserve(ask("m", 2, 1), at(1)).reason, HoldReason::Fenced);
