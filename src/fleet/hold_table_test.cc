@@ -42,6 +42,14 @@ TEST_F(HoldTableTest, AMachineTakesThePlaceOfItsHoldOnAFullHost) {
     EXPECT_EQ(table.reserve(ask("m", 4), at(2)).state, HoldState::Bound);
 }
 
+TEST_F(HoldTableTest, AMachineThatIsPlacedTwiceIsOne) {
+    ASSERT_TRUE(table.place({"a", 1, cpu(2)}, at(0)));
+    ASSERT_TRUE(table.place({"a", 1, cpu(2)}, at(1)));
+    EXPECT_EQ(table.used(), cpu(2));
+    EXPECT_EQ(table.reserve(ask("a", 2, 2), at(2)).state, HoldState::Bound);
+    EXPECT_EQ(table.held(), Amounts{});
+}
+
 TEST_F(HoldTableTest, AMachineWithoutAHoldStealsNone) {
     table.reserve(ask("m", 3), at(0));
     const auto placed = table.place({"by-hand", 1, cpu(2)}, at(1));

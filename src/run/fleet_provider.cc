@@ -95,6 +95,7 @@ Status FleetProvider::open(const Moment& now) {
         if (read.reservation) metas_[row.lineage] = std::move(*read.reservation);
     }
     (void)table_.take_changes();
+    resize(options_.capacity);  // it may have been started with less, or with more, than it was stopped with
     return {};
 }
 

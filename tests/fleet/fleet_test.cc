@@ -402,6 +402,28 @@ TEST(FleetCases, Case17WhatFitsNowhereIsNotAskedForAgain) {
     EXPECT_TRUE(until(tree, seconds(5), [&] { return running(tree) == 1; }));
 }
 
+TEST(FleetCases, Case17AProviderThatComesBackLargerOrSmaller) {
+    Tree tree({"root", 0, {leaf("a", 2)}}, 17);
+    Judge judge(tree);
+    const auto restart = [&](int64_t cpu) {
+        tree.leaves[0]->cpu = cpu;
+        for (size_t i = 0; i < tree.actors.size(); ++i) {
+            if (tree.actors[i].name == "provider a") tree.kill(i);
+        }
+    };
+    tree.machine("m", 4);
+    tree.run(seconds(5));
+    EXPECT_EQ(running(tree), 0u);
+    restart(6);
+    EXPECT_TRUE(until(tree, seconds(30), [&] { return running(tree) == 1; }));
+    tree.reserve("kept", 2);
+    ASSERT_TRUE(until(tree, seconds(5), [&] { return live_holds(tree) == 1; }));
+    judge.may_exceed("a");
+    restart(5);
+    EXPECT_TRUE(until(tree, seconds(5), [&] { return live_holds(tree) == 0; }));
+    EXPECT_EQ(used(tree, "a"), 4);
+}
+
 TEST(FleetCases, Case17RoomThatComesWakesLongBeforeTheNextTry) {
     Tree tree({"root", 0, {{"z", 0, {leaf("a", 2)}}}}, 17);
     const Judge judge(tree);
