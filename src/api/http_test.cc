@@ -6,6 +6,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 namespace berth::api {
 namespace {
 
@@ -37,6 +39,7 @@ public:
         char block[4096];
         while (out.find(end) == std::string::npos) {
             const ssize_t n = ::recv(fd_, block, sizeof(block), 0);
+            if (n < 0 && errno == EAGAIN) ADD_FAILURE() << "neither an answer nor the end of the connection";
             if (n <= 0) break;
             out.append(block, static_cast<size_t>(n));
         }
