@@ -304,11 +304,12 @@ void Poollet::send(const std::string& key, model::Write write) {
 void Poollet::compare() {
     if (now_.now < compare_at_) return later(compare_at_);
     compare_at_ = now_.now + kCompareEvery;
-    const model::IriFilter ours{"", Labels{{kPoolLabel, options_.pool}}};
-    runtime_->list_machines(ours, expect<std::vector<model::IriMachine>>([this](const auto& answer) {
+    // All of them: what others have built need not select by labels of ours, though they keep them.
+    runtime_->list_machines({}, expect<std::vector<model::IriMachine>>([this](const auto& answer) {
                                 if (answer) return take_lists(*answer);
                                 compare_at_ = now_.now + std::chrono::seconds(1);
                             }));
+    const model::IriFilter ours{"", Labels{{kPoolLabel, options_.pool}}};
     const auto listed = [this, asked_at = now_.now](const auto& answer) {
         if (answer) take_lists(*answer, asked_at);
     };
@@ -339,6 +340,7 @@ void Poollet::take_lists(const std::vector<model::IriReservation>& reservations,
 void Poollet::take_lists(const std::vector<model::IriMachine>& machines) {
     machines_listed_ = true;
     for (const auto& below : machines) {
+        if (below.meta.labels.get(kPoolLabel) != options_.pool) continue;
         const std::string uid(below.meta.labels.get("machinepoollet.ironcore.dev/machine-uid"));
         const auto placed = placed_.find(uid);
         if (placed != placed_.end()) {

@@ -186,6 +186,32 @@ class BelowAggregation(Cluster):
         wait_for("IronCore's machines are served", lambda: self.ask("GET", f"{COMPUTE}/machines")[0] == 200)
 
 
+SMALL = {"cpu": "1", "memory": "1Gi"}
+
+
+def _pool_below(cluster, stage, folder):
+    """A provider of ours, as the pool p of IronCore's API server."""
+    small = {"apiVersion": "compute.ironcore.dev/v1alpha1", "kind": "MachineClass", "metadata": {"name": "small"},
+             "capabilities": SMALL}
+    cluster.make(f"{COMPUTE}/machineclasses", small)
+    classes = cluster.dir / "classes.json"
+    classes.write_text(json.dumps(small))
+    socket = f"unix://{cluster.dir}/a.sock"
+    provider = cluster.run("berth-provider", stage.berth, "fleet", "provider", "--listen", socket, "--data-dir", cluster.dir / "a",
+                           "--capacity", "cpu=1,memory=1Gi", "--classes", classes, "--publish-amounts")
+    wait_for("the provider is ready", lambda: provider.printed("^berth: ready"))
+    cluster.run("machinepoollet", folder + "/machinepoollet", "--kubeconfig", cluster.admin, "--machine-pool-name", "p",
+                "--provider-id", "berth://a", "--machine-runtime-endpoint", socket, "--health-probe-bind-address", "0",
+                "--metrics-bind-address", "0", "--address", f"127.0.0.1:{free_port()}", "--insecure-disable-auth",
+                "--addresses-hostname-override", "localhost", "--leader-election-kubeconfig", cluster.admin,
+                "--cert-dir", cluster.dir / "poollet-pki", "--relist-period", "1s")
+
+    def pool():
+        code, document = cluster.ask("GET", f"{COMPUTE}/machinepools/p")
+        return document["status"] if code == 200 and document.get("status", {}).get("availableMachineClasses") else None
+    wait_for("the pool has the class", pool)
+
+
 def fleet_ironcore_poollet(stage):
     """IronCore's poollet, below IronCore's API server, brings a machine to our provider and follows it"""
     folder = ironcore_programs(stage, "cmd/ironcore-apiserver", "poollet/machinepoollet/cmd/machinepoollet")
@@ -193,27 +219,33 @@ def fleet_ironcore_poollet(stage):
         return
     with BelowAggregation(stage.programs, stage.berth, controllers=False, keep=stage.arguments.keep) as cluster:
         cluster.start_ironcore(folder)
-        small = {"cpu": "1", "memory": "1Gi"}
-        cluster.make(f"{COMPUTE}/machineclasses", {"apiVersion": "compute.ironcore.dev/v1alpha1", "kind": "MachineClass",
-                                                   "metadata": {"name": "small"}, "capabilities": small})
-        classes = cluster.dir / "classes.json"
-        classes.write_text(json.dumps({"apiVersion": "compute.ironcore.dev/v1alpha1", "kind": "MachineClass",
-                                       "metadata": {"name": "small"}, "capabilities": small}))
-        socket = f"unix://{cluster.dir}/a.sock"
-        provider = cluster.run("berth-provider", stage.berth, "fleet", "provider", "--listen", socket, "--data-dir",
-                               cluster.dir / "a", "--capacity", "cpu=1,memory=1Gi", "--classes", classes, "--publish-amounts")
-        wait_for("the provider is ready", lambda: provider.printed("^berth: ready"))
-        cluster.run("machinepoollet", folder + "/machinepoollet", "--kubeconfig", cluster.admin, "--machine-pool-name", "p",
-                    "--provider-id", "berth://a", "--machine-runtime-endpoint", socket, "--health-probe-bind-address", "0",
-                    "--metrics-bind-address", "0", "--address", f"127.0.0.1:{free_port()}", "--insecure-disable-auth",
-                    "--addresses-hostname-override", "localhost", "--leader-election-kubeconfig", cluster.admin,
-                    "--cert-dir", cluster.dir / "poollet-pki", "--relist-period", "1s")
-
-        def pool():
-            code, document = cluster.ask("GET", f"{COMPUTE}/machinepools/p")
-            return document["status"] if code == 200 and document.get("status", {}).get("availableMachineClasses") else None
-        wait_for("the pool has the class", pool)
+        _pool_below(cluster, stage, folder)
         _lives(cluster, "m")
+
+
+def fleet_ironcore_broker(stage):
+    """our poollet has IronCore's machinebroker below it, which knows no reservations: best effort, down to our provider"""
+    folder = ironcore_programs(stage, "cmd/ironcore-apiserver", "poollet/machinepoollet/cmd/machinepoollet",
+                               "broker/machinebroker/cmd/machinebroker")
+    if folder is None:
+        return
+    with BelowAggregation(stage.programs, stage.berth, controllers=False, keep=stage.arguments.keep) as cluster:
+        cluster.start_ironcore(folder)
+        _pool_below(cluster, stage, folder)
+        socket = f"{cluster.dir}/broker.sock"
+        cluster.run("machinebroker", folder + "/machinebroker", "--kubeconfig", cluster.admin, "--namespace", "default",
+                    "--machine-pool-name", "p", "--address", socket, "--streaming-address", f"127.0.0.1:{free_port()}")
+        wait_for("the broker listens", lambda: os.path.exists(socket))
+        with Tree(str(stage.berth), {}) as tree:
+            tree.add_poollet(tree.root, "z", f"unix://{socket}").ready()
+            tree.ready()
+            tree.root.create(COMPUTE, "machineclasses", "MachineClass", "small", ns=False, capabilities=SMALL)
+            tree.root.create(COMPUTE, "machines", "Machine", "m", spec={"machineClassRef": {"name": "small"}})
+            expect("its pool", tree.lands("m"), "z")
+            below = cluster.items(f"{COMPUTE}/machines")
+            expect("below", [each["status"]["state"] for each in below], ["Running"])
+            tree.delete("m")
+            until("it is gone", lambda: not tree.root.machines() and not cluster.items(f"{COMPUTE}/machines"))
 
 
 def _lives(cluster, name):
@@ -244,4 +276,4 @@ def _lives(cluster, name):
 # IronCore's programs take minutes to build: with IRONCORE=1.
 TESTS = [fleet_below_kubernetes]
 if os.environ.get("IRONCORE"):
-    TESTS += [fleet_ironcore_command_line, fleet_ironcore_poollet]
+    TESTS += [fleet_ironcore_command_line, fleet_ironcore_poollet, fleet_ironcore_broker]
