@@ -351,6 +351,7 @@ Result<std::shared_ptr<MachineRuntime>> connect_iri(const std::string& address, 
                                                     base::Duration deadline) {
     const auto where = TRY(read_iri_address(address));
     const auto keys = TRY(read_iri_keys(address, where, tls));
+    TRY(threads_for_grpc());
     auto credentials = grpc::InsecureChannelCredentials();
     if (keys.given()) credentials = grpc::SslCredentials({keys.ca, keys.key, keys.certificate});
     grpc::ChannelArguments arguments;

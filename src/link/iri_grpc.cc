@@ -3,12 +3,17 @@
 #include <fmt/format.h>
 
 #include <fstream>
+#include <future>
 #include <sstream>
+#include <system_error>
+#include <vector>
 
 #include "link/iri_tls.h"
 
 namespace berth::link {
 namespace {
+
+constexpr size_t kThreadsOfGrpc = 12;  // it makes seven at its start
 
 Result<std::string> read_file(const std::string& flag, const std::string& path) {
     std::ifstream in(path);
@@ -48,6 +53,22 @@ Result<IriKeys> read_iri_keys(const std::string& address, const IriAddress& wher
         return base::bad_request("--tls-cert, --tls-key and --tls-ca belong together");
     return IriKeys{TRY(read_file("--tls-cert", tls.certificate)), TRY(read_file("--tls-key", tls.key)),
                    TRY(read_file("--tls-ca", tls.ca))};
+}
+
+Status threads_for_grpc() {
+    std::promise<void> all;
+    const std::shared_future<void> made = all.get_future().share();
+    std::vector<std::future<void>> tried;
+    Status out;
+    try {
+        while (tried.size() < kThreadsOfGrpc) {
+            tried.push_back(std::async(std::launch::async, [made] { made.wait(); }));
+        }
+    } catch (const std::system_error& fault) {
+        out = base::internal(fmt::format("gRPC needs {} threads: {}", kThreadsOfGrpc, fault.code().message()));
+    }
+    all.set_value();
+    return out;
 }
 
 }  // namespace berth::link

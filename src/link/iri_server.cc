@@ -303,6 +303,7 @@ public:
         gpr_set_log_function(log_for_grpc);
         const auto where = TRY(read_iri_address(address));
         const auto keys = TRY(read_iri_keys(address, where, tls));
+        TRY(threads_for_grpc());
         grpc::ServerBuilder builder;
         builder.RegisterService(&service_);
         builder.SetMaxReceiveMessageSize(kMostMessageBytes);

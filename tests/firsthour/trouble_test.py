@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 
 from person import expect, expect_in
 
@@ -162,7 +163,10 @@ def plans(place):
 
 def starts_or_says_why_not(place, words, limit):
     started = place.start(words, [limit])
+    hangs = threading.Timer(60, started.kill)
+    hangs.start()
     said = started.stdout.readline()
+    hangs.cancel()
     if said.startswith("berth: ready"):
         started.terminate()
     trouble = started.communicate(timeout=60)[1]
@@ -178,7 +182,7 @@ def limits(place):
     provider = ["fleet", "provider", "--listen", "unix://" + place.at("free/p.sock"), "--capacity", "cpu=4", "--data-dir",
                 place.at("free/provider")]
     for words in (["up", *free], ["serve", *free], provider):
-        for limit in ((resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_NOFILE, 12), (resource.RLIMIT_NPROC, 3)):
+        for limit in ((resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_NOFILE, 12), (resource.RLIMIT_NPROC, 3), (resource.RLIMIT_NPROC, 8)):
             starts_or_says_why_not(place, words, limit)
     with open("/dev/full", "w") as full:
         for words in (["version"], ["help"], ["whatif", "-f", place.at("node.yaml")], ["completion", "bash"]):
