@@ -4,16 +4,24 @@
 
 #include <fstream>
 #include <future>
+#include <list>
 #include <sstream>
 #include <system_error>
-#include <vector>
 
+#include "base/thread.h"
 #include "link/iri_tls.h"
 
 namespace berth::link {
 namespace {
 
 constexpr size_t kThreadsOfGrpc = 12;  // it makes seven at its start
+
+struct Probe {
+    std::thread thread;
+    ~Probe() {
+        if (thread.joinable()) thread.join();
+    }
+};
 
 Result<std::string> read_file(const std::string& flag, const std::string& path) {
     std::ifstream in(path);
@@ -58,11 +66,11 @@ Result<IriKeys> read_iri_keys(const std::string& address, const IriAddress& wher
 Status threads_for_grpc() {
     std::promise<void> all;
     const std::shared_future<void> made = all.get_future().share();
-    std::vector<std::future<void>> tried;
+    std::list<Probe> probes;
     Status out;
     try {
-        while (tried.size() < kThreadsOfGrpc) {
-            tried.push_back(std::async(std::launch::async, [made] { made.wait(); }));
+        while (probes.size() < kThreadsOfGrpc) {
+            probes.emplace_back().thread = base::named_thread("grpc-probe", [made] { made.wait(); });
         }
     } catch (const std::system_error& fault) {
         out = base::internal(fmt::format("gRPC needs {} threads: {}", kThreadsOfGrpc, fault.code().message()));
