@@ -304,8 +304,9 @@ bool Cluster::settle() {
         if (!outbox_.empty()) continue;
         run_controllers();
         end_pods();
-        const bool same =
-            server_.store().revision() == before && outbox_.empty() && scheduler_->queue().sizes().active == 0;
+        const bool heard = feed_->poll(2, [this](const auto& kind, const auto& event) { apply(kind, event); });
+        const bool same = !heard && server_.store().revision() == before && outbox_.empty() &&
+                          scheduler_->queue().sizes().active == 0;
         before = server_.store().revision();
         quiet = same ? quiet + 1 : 0;
         if (same) later(std::chrono::seconds(11));
