@@ -184,7 +184,10 @@ Strikes filter(const Ask& ask, Ledger& ledger, const Profile& profile, const Nom
 
 ledger::Charges charges_beside(const Ask& ask, Ledger& ledger, const Nominated& nominated, Row row) {
     if (nominated.empty() || !ask.credit(row)) return charges_on(ask, ledger, row);
-    const Overlay overlay(ledger, row, nominated.before(ask, ledger, row));
+    const Yielding before = nominated.before(ask, ledger, row);
+    // It yields to nobody, so filter() looked at the row as it is: those who leave for it have not left yet.
+    if (before.empty()) return charges_on(ask, ledger, row);
+    const Overlay overlay(ledger, row, before);
     return charges_on(again(ask, ledger, row), ledger, row);
 }
 

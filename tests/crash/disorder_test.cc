@@ -78,5 +78,10 @@ TEST(DisorderTest, Seeds) {
     each_seed(200, unkind_story);
 }
 
+// 1512: a preempting pod fitted with one reservation and was charged to another, as if its victim had left already.
+TEST(DisorderTest, SeedsThatFailedOnce) {
+    for (const uint64_t seed : {1025, 1512}) unkind_story(seed);
+}
+
 }  // namespace
 }  // namespace berth::crash
