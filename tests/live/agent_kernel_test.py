@@ -8,28 +8,16 @@ import subprocess
 import sys
 import tempfile
 
-from agent_test_parts import RESERVATION, until
+from agent_test_parts import CONTROLLERS, PODS, RESERVATION, until
 from cluster import Cluster, expect
 
 SKIPPED = 77
-CONTROLLERS = ("cpuset", "cpu", "cpuacct", "memory")
 MOUNTS = pathlib.Path("/sys/fs/cgroup")
 SLO = """
 apiVersion: slo.koordinator.sh/v1alpha1
 kind: NodeSLO
 metadata: {name: node-0}
 spec: {resourceUsedThresholdWithBE: {enable: true, cpuSuppressThresholdPercent: 50, cpuSuppressPolicy: cfsQuota}}
-"""
-PODS = """
-apiVersion: v1
-kind: Pod
-metadata: {name: ls, labels: {koordinator.sh/qosClass: LS}}
-spec: {nodeName: node-0, containers: [{name: c, image: app, resources: {requests: {cpu: "1"}}}]}
----
-apiVersion: v1
-kind: Pod
-metadata: {name: be, labels: {koordinator.sh/qosClass: BE}}
-spec: {nodeName: node-0, containers: [{name: c, image: app}]}
 """
 
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-from agent_test_parts import RESERVATION, Tree, cpus_of, until
+from agent_test_parts import PODS, RESERVATION, Tree, cpus_of, until
 from cluster import Cluster, expect
 
 BOUND = """
@@ -26,17 +26,6 @@ spec:
       terminationGracePeriodSeconds: 1
       nodeSelector: {kubernetes.io/hostname: node-0}
       containers: [{name: c, image: app, resources: {requests: {cpu: "2", memory: 1Gi}, limits: {cpu: "2", memory: 1Gi}}}]
-"""
-PODS = """
-apiVersion: v1
-kind: Pod
-metadata: {name: ls, labels: {koordinator.sh/qosClass: LS}}
-spec: {nodeName: node-0, containers: [{name: c, image: app, resources: {requests: {cpu: "1"}}}]}
----
-apiVersion: v1
-kind: Pod
-metadata: {name: be, labels: {koordinator.sh/qosClass: BE}}
-spec: {nodeName: node-0, containers: [{name: c, image: app}]}
 """
 
 

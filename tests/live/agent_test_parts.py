@@ -3,6 +3,17 @@ import pathlib
 import time
 
 RESERVATION = "node.koordinator.sh/reservation"
+PODS = """
+apiVersion: v1
+kind: Pod
+metadata: {name: ls, labels: {koordinator.sh/qosClass: LS}}
+spec: {nodeName: node-0, containers: [{name: c, image: app, resources: {requests: {cpu: "1"}}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: be, labels: {koordinator.sh/qosClass: BE}}
+spec: {nodeName: node-0, containers: [{name: c, image: app}]}
+"""
 CONTROLLERS = ("cpuset", "cpu", "cpuacct", "memory")
 FILES = {"cpuset.cpus": "0-7", "cpu.cfs_quota_us": "-1", "cpuacct.usage": "0", "memory.usage_in_bytes": "0", "memory.stat": "cache 0"}
 
