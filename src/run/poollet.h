@@ -49,6 +49,8 @@ public:
     bool synced() const override { return session_.synced() && pool_seen_; }
 
 private:
+    static constexpr base::Duration kRenewEvery = std::chrono::seconds(10);
+    static constexpr const char* kPoolLabel = "berth.dev/pool";  // below: which pool above brought it
     using Answer = Result<model::IriReservation>;
     // A Reservation of the layer, as far as this pool is concerned.
     struct Held {
