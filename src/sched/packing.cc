@@ -15,9 +15,9 @@ namespace {
 constexpr int64_t kCommonPercent = 95;  // of all demands, that the mix looks at
 constexpr int64_t kMostCpuMilli = 128'000;
 constexpr int64_t kMostGpuMilli = 8 * kWholeGpu;
-constexpr int64_t kMarginPercent = 85;    // of the mix's cpu for a GPU, that a GPU is said to need
-constexpr int64_t kStrandedWeight = 2;    // a stranded GPU against one in fragments
-constexpr int64_t kStrandedScale = 1000;  // parts of a thousandth
+constexpr int64_t kMarginPercent = 85;  // of the mix's cpu for a GPU, that a GPU is said to need
+constexpr int64_t kScale = 1000;        // parts of a thousandth
+constexpr int kSharesAhead = 20;        // that come by while a gap is open
 
 int32_t gpus_with(const GpuRoom& room, int32_t milli) {
     return static_cast<int32_t>(
@@ -48,12 +48,30 @@ int64_t fragments(const GpuMix& mix, const GpuRoom& room) {
     return sum;
 }
 
+// All of what is free where a demand does not fit, in thousandths; the mean over the mix, times mix.count().
+int64_t shut(const GpuMix& mix, const GpuRoom& room) {
+    int64_t times = 0;
+    for (const auto& [demand, count] : mix.parts()) {
+        const bool fits = demand.count > 0 && room.cpu_milli >= demand.cpu_milli && (room.model & demand.models) != 0 &&
+                          gpus_with(room, demand.milli) >= demand.count;
+        times += fits ? 0 : count;
+    }
+    return times * room.gpu_milli();
+}
+
+// Parts of a thousandth that later shares will take.
+int64_t filled(const GpuMix& mix, const GpuRoom& room) {
+    int64_t sum = 0;
+    for (const int32_t free : room.free) sum += mix.filled(free);
+    return sum;
+}
+
 // Parts of a thousandth of the GPUs that the cpu does not reach for.
 int64_t stranded(const GpuMix& mix, const GpuRoom& room) {
     if (mix.cpu_milli() <= 0) return 0;
     const int128 reached = static_cast<int128>(std::max<int64_t>(0, room.cpu_milli)) * mix.gpu_milli() *
-                           (kStrandedScale * 100) / (static_cast<int128>(mix.cpu_milli()) * kMarginPercent);
-    const int128 all = static_cast<int128>(room.gpu_milli()) * kStrandedScale;
+                           (kScale * 100) / (static_cast<int128>(mix.cpu_milli()) * kMarginPercent);
+    const int128 all = static_cast<int128>(room.gpu_milli()) * kScale;
     return static_cast<int64_t>(std::max<int128>(0, all - reached));
 }
 
@@ -77,8 +95,8 @@ int64_t fragment_points(const GpuMix& mix, const GpuRoom& before, const GpuRoom&
 
 int64_t stranding_points(const GpuMix& mix, const GpuRoom& before, const GpuRoom& after) {
     if (mix.count() == 0) return 0;
-    const int64_t whole = (fragments(mix, before) - fragments(mix, after)) * kStrandedScale / mix.count();
-    return whole + kStrandedWeight * (stranded(mix, before) - stranded(mix, after));
+    return filled(mix, after) - filled(mix, before) + (shut(mix, before) - shut(mix, after)) * kScale / mix.count() +
+           stranded(mix, before) - stranded(mix, after);
 }
 
 // Those with the least free that is enough, of equal ones the first.
@@ -125,9 +143,11 @@ void take(GpuRoom& room, const GpuDemand& demand, const GpuChoice& gpus) {
 
 GpuMix::GpuMix(std::vector<GpuDemand> demands) {
     std::map<GpuDemand, int64_t> counted;
+    std::map<int32_t, int64_t> shares;
     for (GpuDemand& demand : demands) {
         cpu_milli_ += demand.cpu_milli;
         gpu_milli_ += demand.gpu_milli();
+        if (demand.count == 1 && demand.milli < kWholeGpu) ++shares[demand.milli];
         demand.memory = 0;
         ++counted[demand];
     }
@@ -137,6 +157,25 @@ GpuMix::GpuMix(std::vector<GpuDemand> demands) {
     size_t kept = 0;
     while (kept < parts_.size() && count_ * 100 < most) count_ += parts_[kept++].count;
     parts_.resize(kept);
+    look_ahead(shares);
+}
+
+// After n shares, from what n - 1 make of what is left: the mean over the n-th from last.
+void GpuMix::look_ahead(const std::map<int32_t, int64_t>& shares) {
+    filled_.assign(kWholeGpu + 1, 0);
+    int64_t all = 0;
+    for (const auto& [milli, count] : shares) all += count;
+    for (int n = 0; n < kSharesAhead && all > 0; ++n) {
+        // From the largest down, since less reads what more has not written.
+        for (int32_t free = kWholeGpu; free >= 0; --free) {
+            int128 sum = 0;
+            for (const auto& [milli, count] : shares) {
+                const int64_t after = milli <= free ? milli * kScale + filled(free - milli) : filled(free);
+                sum += static_cast<int128>(count) * after;
+            }
+            filled_[static_cast<size_t>(free)] = static_cast<int64_t>(sum / all);
+        }
+    }
 }
 
 std::optional<Packing> packing_named(std::string_view name) {

@@ -67,8 +67,34 @@ TEST(Packing, StrandedGpusAreSeenBeforeTheCpuIsGone) {
     EXPECT_EQ(packed(Packing::FGD, mix, poor, greedy).points, packed(Packing::FGD, mix, rich, greedy).points);
     EXPECT_EQ(packed(Packing::Stranding, mix, rich, greedy).points, 0);
     const GpuRoom poorer{.cpu_milli = 20'000, .free = {1000, 1000}};
-    EXPECT_EQ(packed(Packing::Stranding, mix, poorer, greedy).points, -1'000'000 - 2 * 58'824)
-        << "one GPU of no use to the mix, and 0.0588 of one out of reach, twice";
+    EXPECT_EQ(packed(Packing::Stranding, mix, poorer, greedy).points, -1'000'000 - 58'824)
+        << "one GPU of no use to the mix, and 0.0588 of one out of reach";
+}
+
+TEST(Packing, WhatLaterSharesTakeOfAGap) {
+    const GpuMix alone({share(0, 400), share(0, 400), share(0, 1000), {.count = 2, .milli = 300}});
+    EXPECT_EQ(alone.filled(399), 0);
+    EXPECT_EQ(alone.filled(400), 400'000);
+    EXPECT_EQ(alone.filled(799), 400'000);
+    EXPECT_EQ(alone.filled(1000), 800'000);
+    EXPECT_EQ(GpuMix({share(0, 1000)}).filled(1000), 0) << "nobody wants a share";
+    // Half of the gaps of 1.0 get 0.7 and nothing more, half twice 0.4, but for one in a million in 20 shares.
+    const GpuMix two({share(0, 400), share(0, 700)});
+    EXPECT_NEAR(static_cast<double>(two.filled(1000)), 750'000, 2);
+    // One share in eight is small: of 20 at least one with 1 - (7 / 8)^20 = 0.9308.
+    std::vector<GpuDemand> rare(7, share(0, 900));
+    rare.push_back(share(0, 100));
+    EXPECT_NEAR(static_cast<double>(GpuMix(rare).filled(199)), 93'080, 30);
+}
+
+// 0.3 beside 0.7 leaves nothing to be lost; alone on a GPU it leaves 0.7, which others will take; beside 0.5 it leaves
+// 0.2, where nobody fits.
+TEST(Packing, StrandingTakesTheGapThatNobodyElseFills) {
+    const GpuMix mix({share(0, 300), share(0, 700), share(0, 500)});
+    const GpuRoom room{.cpu_milli = 64'000, .free = {500, 300, 1000}};
+    EXPECT_EQ(packed(Packing::Stranding, mix, room, share(0, 300)).gpus, GpuChoice{1});
+    const GpuRoom worse{.cpu_milli = 64'000, .free = {500, 1000}};
+    EXPECT_EQ(packed(Packing::Stranding, mix, worse, share(0, 300)).gpus, GpuChoice{1});
 }
 
 TEST(Packing, WhatIsTakenWasFree) {
@@ -84,11 +110,12 @@ TEST(Packing, WhatIsTakenWasFree) {
         GpuRoom room{.cpu_milli = random.between(0, 20'000), .memory = 3, .free = {}};
         for (uint64_t i = random.below(9); i > 0; --i)
             room.free.push_back(static_cast<int32_t>(random.between(0, 10)) * 100);
+        const GpuMix mix(demands);
         for (const GpuDemand& demand : demands) {
             if (!fits(room, demand)) continue;
             for (const Packing packing : {Packing::BestFit, Packing::FGD, Packing::Stranding}) {
                 GpuRoom after = room;
-                const auto placed = packed(packing, GpuMix(demands), room, demand);
+                const auto placed = packed(packing, mix, room, demand);
                 ASSERT_EQ(placed.gpus.size(), static_cast<size_t>(demand.count)) << "seed " << seed;
                 take(after, demand, placed.gpus);
                 for (const int32_t free : after.free) ASSERT_GE(free, 0) << "seed " << seed;
