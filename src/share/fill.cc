@@ -17,6 +17,7 @@ public:
     }
 
     void run() {
+        if (tree_.areas.empty() && (!tree_.problem.spread || all_full())) return;
         for (Inner& inner : tree_.inners) inner.x = inner.fixed;
         for (auto id = static_cast<NodeId>(tree_.nodes.size()); id-- > 1;) {
             tree_.nodes[id].inner == kNoIndex ? add_leaf(id) : add_inner(id);
@@ -25,16 +26,21 @@ public:
         const Inner& root = tree_.inners[0];
         for (uint32_t r = 0; r < root.cap.size(); ++r) {
             const double left = root.cap[r] - root.x[r];
-            if (rooms_[0][r] > kNothing * root.u[r]) fill_root(r, left);
+            if (tree_.full[r] == 0 && rooms_[0][r] > kNothing * root.u[r]) fill_root(r, left);
         }
     }
 
 private:
+    bool all_full() const {
+        return std::all_of(tree_.full.begin(), tree_.full.end(), [](uint8_t full) { return full != 0; });
+    }
+
     // A parent's sums: what is shared out below it, and how much more can be taken there. Children come first.
     void add_leaf(NodeId id) {
         const Node& node = tree_.nodes[id];
         const Node& parent = tree_.nodes[node.parent];
         for (Key& key : tree_.keys_of(node)) {
+            if (node.parent == kRoot && tree_.full[key.column] != 0) continue;
             tree_.inner_of(parent).x[key.column] += key.x;
             if (node.weight <= 0 || key.x >= key.u) continue;
             rooms_[parent.inner][key.column] += key.u - key.x;

@@ -48,19 +48,22 @@ Limit limits_of(const Consumer& consumer, ResourceId id) {
 
 // How much of its direction a leaf may go, when all leaves of its consumer together ask for `asked`.
 void clip(Tree& tree, Node& node, bool limited, const std::vector<double>* asked) {
-    const Consumer& consumer = tree.problem.consumers[node.consumer];
     node.most = 1;
     node.cut = nullptr;
+    Key* keys = tree.keys.data();
+    const Stated* stated = tree.stated.data();
     if (!limited) {
-        for (Key& key : tree.keys_of(node)) {
-            key.u = static_cast<double>(key.demand);
-            key.b = static_cast<double>(std::min(key.reserved, key.demand));
+        for (uint32_t k = node.keys_begin; k < node.keys_end; ++k) {
+            keys[k].u = static_cast<double>(stated[k].demand);
+            keys[k].b = static_cast<double>(std::min(stated[k].reserved, stated[k].demand));
         }
         return;
     }
+    const Consumer& consumer = tree.problem.consumers[node.consumer];
     double within_hard = 1;
-    for (Key& key : tree.keys_of(node)) {
-        const double demand = asked != nullptr ? (*asked)[key.column] : static_cast<double>(key.demand);
+    for (uint32_t k = node.keys_begin; k < node.keys_end; ++k) {
+        const Key& key = keys[k];
+        const double demand = asked != nullptr ? (*asked)[key.column] : static_cast<double>(stated[k].demand);
         const Limit limit = limits_of(consumer, tree.columns[key.column]);
         if (limit.hard < demand * within_hard) within_hard = limit.hard / demand;
         if (limit.borrowed < demand * node.most) {
@@ -72,39 +75,33 @@ void clip(Tree& tree, Node& node, bool limited, const std::vector<double>* asked
         node.most = within_hard;
         node.cut = "hard";
     }
-    for (Key& key : tree.keys_of(node)) {
-        const double asked_for = static_cast<double>(key.demand);
-        key.u = asked_for * node.most;
-        key.b = std::min(static_cast<double>(key.reserved), asked_for * within_hard);
+    for (uint32_t k = node.keys_begin; k < node.keys_end; ++k) {
+        const double asked_for = static_cast<double>(stated[k].demand);
+        keys[k].u = asked_for * node.most;
+        keys[k].b = std::min(static_cast<double>(stated[k].reserved), asked_for * within_hard);
     }
 }
 
-void clip_demands(Tree& tree) {
-    std::vector<double> asked;
-    for (Node& node : tree.nodes) {
-        node.scaled = false;
-        if (node.consumer == kNoIndex) continue;
-        if (node.inner == kNoIndex) {
-            if (tree.nodes[node.parent].consumer != node.consumer) clip(tree, node, node.limited, nullptr);
-            continue;
-        }
-        const Consumer& consumer = tree.problem.consumers[node.consumer];
-        asked.assign(tree.columns.size(), 0);
-        for (NodeId c = node.children_begin; c < node.children_end; ++c) {
-            if (tree.nodes[c].consumer != node.consumer) continue;
-            for (const Key& key : tree.keys_of(tree.nodes[c])) asked[key.column] += static_cast<double>(key.demand);
-        }
-        bool area = false;
-        for (NodeId c = node.children_begin; c < node.children_end; ++c) {
-            if (tree.nodes[c].consumer == node.consumer) clip(tree, tree.nodes[c], node.limited, &asked);
-            area = area || tree.nodes[c].consumer != node.consumer;
-        }
-        if (!area) continue;
-        auto& cap = tree.inner_of(node).cap;
-        for (size_t r = 0; r < cap.size(); ++r) {
-            const Limit limit = limits_of(consumer, tree.columns[r]);
-            cap[r] = std::min(limit.hard, limit.borrowed);
-        }
+// The leaves of a consumer that has several, or areas below it, and what it may have in all.
+void clip_inner(Tree& tree, const Node& node, std::vector<double>& asked) {
+    const Consumer& consumer = tree.problem.consumers[node.consumer];
+    asked.assign(tree.columns.size(), 0);
+    for (NodeId c = node.children_begin; c < node.children_end; ++c) {
+        const Node& child = tree.nodes[c];
+        if (child.consumer != node.consumer) continue;
+        for (uint32_t k = child.keys_begin; k < child.keys_end; ++k)
+            asked[tree.keys[k].column] += static_cast<double>(tree.stated[k].demand);
+    }
+    bool area = false;
+    for (NodeId c = node.children_begin; c < node.children_end; ++c) {
+        if (tree.nodes[c].consumer == node.consumer) clip(tree, tree.nodes[c], node.limited, &asked);
+        area = area || tree.nodes[c].consumer != node.consumer;
+    }
+    if (!area) return;
+    auto& cap = tree.inner_of(node).cap;
+    for (size_t r = 0; r < cap.size(); ++r) {
+        const Limit limit = limits_of(consumer, tree.columns[r]);
+        cap[r] = std::min(limit.hard, limit.borrowed);
     }
 }
 
@@ -126,10 +123,37 @@ void keep_idle(Tree& tree, const Node& node, Inner& parent) {
     });
 }
 
+// There may be very many leaves of the root, so what they ask for and are guaranteed is added up at once.
+void clip_demands(Tree& tree) {
+    std::vector<double> asked;
+    Inner& root = tree.inners.front();
+    tree.guaranteed.assign(tree.columns.size(), 0);
+    double* u = root.u.data();
+    double* b = tree.guaranteed.data();
+    for (Node& node : tree.nodes) {
+        node.scaled = false;
+        if (node.consumer == kNoIndex) continue;
+        if (node.inner != kNoIndex) {
+            clip_inner(tree, node, asked);
+            continue;
+        }
+        if (tree.nodes.data()[node.parent].consumer == node.consumer) continue;
+        clip(tree, node, node.limited, nullptr);
+        if (node.parent != kRoot) continue;
+        for (const Key& key : tree.keys_of(node)) {
+            u[key.column] += std::max(key.u, key.b);
+            b[key.column] += key.b;
+        }
+        if (node.limited) keep_idle(tree, node, root);
+    }
+}
+
 // What a node asks for, and keeps from being lent, is seen by its parent. Children stand behind their parents.
 void sum_up(Tree& tree) {
+    if (tree.areas.empty()) return;
     for (auto id = static_cast<NodeId>(tree.nodes.size()); id-- > 1;) {
         const Node& node = tree.nodes.data()[id];
+        if (node.parent == kRoot && node.inner == kNoIndex) continue;
         const Node& above = tree.nodes.data()[node.parent];
         Inner& parent = tree.inners.data()[above.inner];
         if (node.inner == kNoIndex) {
@@ -168,9 +192,13 @@ public:
 
     void within(NodeId id, const std::vector<double>& available) {
         const Node node = tree_.nodes[id];
-        sums_.assign(tree_.columns.size(), 0);
-        for (NodeId c = node.children_begin; c < node.children_end; ++c) {
-            each(tree_.nodes[c], [&](uint32_t column, double& b, double, double) { sums_[column] += b; });
+        const auto add = [&](uint32_t column, double& b, double, double) { sums_[column] += b; };
+        if (id == kRoot) {
+            sums_ = tree_.guaranteed;
+            for (const NodeId c : tree_.areas) each(tree_.nodes[c], add);
+        } else {
+            sums_.assign(tree_.columns.size(), 0);
+            for (NodeId c = node.children_begin; c < node.children_end; ++c) each(tree_.nodes[c], add);
         }
         for (uint32_t r = 0; r < sums_.size(); ++r) {
             if (sums_[r] > available[r]) shrink(node, r, available[r]);
@@ -182,8 +210,10 @@ private:
     template <class F>
     void each(Node& child, F&& f) {
         if (child.inner == kNoIndex) {
-            for (Key& key : tree_.keys_of(child))
-                f(key.column, key.b, static_cast<double>(key.reserved), std::max(key.u, key.b));
+            for (uint32_t k = child.keys_begin; k < child.keys_end; ++k) {
+                Key& key = tree_.keys[k];
+                f(key.column, key.b, static_cast<double>(tree_.stated[k].reserved), std::max(key.u, key.b));
+            }
             return;
         }
         Inner& inner = tree_.inner_of(child);
@@ -225,14 +255,15 @@ void fit_guarantees(Tree& tree) {
         std::vector<double> available = id == kRoot ? inner.cap : inner.b;
         for (size_t r = 0; r < available.size(); ++r) available[r] = std::max(0.0, available[r] - inner.fixed[r]);
         guarantees.within(id, available);
+        if (tree.areas.empty()) return;
     }
 }
 
 // The leaves of one consumer go the same part of their ways: a leaf's level counts its dominant share, so its weight is
 // the dominant share of all it asks for.
 void weigh_leaves(Tree& tree) {
-    for (Node& node : tree.nodes) {
-        if (node.leaf == kNoIndex || tree.nodes[node.parent].consumer != node.consumer) continue;
+    for (const NodeId id : tree.parts) {
+        Node& node = tree.nodes[id];
         double most = 0;
         for (const Key& key : tree.keys_of(node)) {
             const double pool = tree.pool[key.column];

@@ -72,7 +72,9 @@ public:
     }
 
     void run() {
+        inner(kRoot).x = inner(kRoot).fixed;
         for (auto id = static_cast<NodeId>(tree_.nodes.size()); id-- > 0;) begin(id);
+        for (size_t r = 0; r < m_; ++r) bring(r);
         std::reverse(first_.begin(), first_.end());
         std::vector<Moment> other;
         sort_by_digits(first_, other, 0, [](const Moment& moment) { return std::bit_cast<uint64_t>(moment.at); });
@@ -93,7 +95,11 @@ private:
     Node& node(NodeId id) { return tree_.nodes.data()[id]; }
     Inner& inner(NodeId id) { return tree_.inner_of(tree_.nodes[id]); }
     Course& course(NodeId id) { return courses_.data()[node(id).inner]; }
-    double start_of(const Key& key) const { return surplus() ? key.passes : 0; }
+    // Where a leaf's direction passes the guarantee of a key, as a part of the way.
+    static double passes(const Key& key) { return key.b / key.u; }
+    // A key's line: where it starts, and how it rises with the level.
+    double start_of(const Key& key) const { return surplus() ? passes(key) : 0; }
+    double rise_of(const Key& key) const { return tree_.pool.data()[key.column] / key.u; }
 
     // --- leaves
 
@@ -117,6 +123,7 @@ private:
     bool step_inside(NodeId id);
     void child_moment(NodeId parent, NodeId child);
     void saturate(NodeId id, size_t column);
+    void stop_users(size_t column);
     // Its parent has no more of a column.
     void close(NodeId id, size_t column);
     void tell_parent(NodeId id, double fastest);
@@ -143,35 +150,43 @@ private:
 
 void Sweep::begin_leaf(NodeId id) {
     const Node& leaf = node(id);
-    Way& way = ways_[id];
+    Way& way = ways_.data()[id];
     double lowest = kInfinity, rise = 0;
     const auto keys = tree_.keys_of(leaf);
+    bool asks = true;
     for (uint32_t k = 0; k < keys.size(); ++k) {
-        if (keys[k].u <= 0) return;  // nothing may be had of it: the leaf stays where it is
-        const double pool = tree_.pool.data()[keys[k].column];
-        keys[k].passes = keys[k].b / keys[k].u;
-        keys[k].rise = pool / keys[k].u;
-        if (pool == kInfinity) continue;
-        const double start = start_of(keys[k]), slope = keys[k].rise;
+        if (keys[k].u <= 0) {  // nothing may be had of it: the leaf stays where it is
+            asks = false;
+            break;
+        }
+        const double slope = rise_of(keys[k]);
+        if (slope == kInfinity) continue;
+        const double start = start_of(keys[k]);
         if (start < lowest || (start == lowest && slope < rise)) {
             lowest = start;
             rise = slope;
             way.line = k;
         }
     }
-    way.a = lowest;
-    way.slope = rise;
-    if (keys.empty() || lowest >= 1) {
-        way.tau = 1;
-        return;
+    if (asks) {
+        way.a = lowest;
+        way.slope = rise;
+        way.tau = std::min(1.0, lowest);
+        way.moving = way.tau < 1 && leaf.weight > 0 && rise > 0;
     }
-    for (Key& key : keys) key.taking = key.b <= lowest * key.u;
-    if (surplus()) keys[way.line].taking = true;
-    way.tau = lowest;
-    way.moving = leaf.weight > 0 && rise > 0;
+    Course& parent = course(leaf.parent);
+    double* sums = leaf.parent == kRoot ? tree_.inners.front().x.data() : nullptr;
+    const double speed = way.slope * leaf.weight;
+    for (uint32_t k = 0; k < keys.size(); ++k) {
+        Key& key = keys[k];
+        key.taking = asks && (key.b <= lowest * key.u || (surplus() && k == way.line));
+        if (sums != nullptr) sums[key.column] += std::max(key.b, way.tau * key.u);
+        if (!way.moving || !key.taking) continue;
+        parent.slope.data()[key.column] += speed * key.u;
+        ++parent.growers.data()[key.column];
+    }
     if (!way.moving) return;
     ++moving_;
-    count(id, way, true);
     push_leaf(id);
 }
 
@@ -179,9 +194,9 @@ double Sweep::next_bend(const Node& leaf, const Way& way) const {
     double next = (1 - way.a) / way.slope;
     const auto keys = tree_.keys_of(leaf);
     for (uint32_t k = 0; k < keys.size(); ++k) {
-        if (!keys[k].taking) next = std::min(next, (keys[k].passes - way.a) / way.slope);
-        if (k == way.line || !surplus() || keys[k].rise == kInfinity) continue;
-        const double slope = keys[k].rise;
+        if (!keys[k].taking) next = std::min(next, (passes(keys[k]) - way.a) / way.slope);
+        if (k == way.line || !surplus()) continue;
+        const double slope = rise_of(keys[k]);
         if (slope < way.slope) next = std::min(next, (start_of(keys[k]) - way.a) / (way.slope - slope));
     }
     return next;
@@ -196,9 +211,9 @@ void Sweep::turn(NodeId id, double level) {
     const Way before = way;
     double rise = way.slope;
     for (uint32_t k = 0; k < keys.size(); ++k) {
-        if ((keys[k].passes - before.a) / before.slope <= level * (1 + kNear)) keys[k].taking = true;
-        if (k == before.line || !surplus() || keys[k].rise == kInfinity) continue;
-        const double slope = keys[k].rise, start = start_of(keys[k]);
+        if ((passes(keys[k]) - before.a) / before.slope <= level * (1 + kNear)) keys[k].taking = true;
+        if (k == before.line || !surplus()) continue;
+        const double slope = rise_of(keys[k]), start = start_of(keys[k]);
         if (slope >= rise || (start - before.a) / (before.slope - slope) > level * (1 + kNear)) continue;
         rise = slope;
         way.line = k;
@@ -280,15 +295,22 @@ void Sweep::foresee() {
 void Sweep::begin(NodeId id) {
     if (node(id).inner == kNoIndex) return begin_leaf(id);
     Inner& sums = inner(id);
+    const auto add_area = [&](NodeId c) {
+        for (size_t r = 0; r < m_; ++r) sums.x[r] += std::max(inner(c).b[r], inner(c).x[r]);
+    };
+    if (id == kRoot) {  // its leaves have added theirs
+        for (const NodeId c : tree_.areas) add_area(c);
+        return;
+    }
     sums.x = sums.fixed;
     for (NodeId c = node(id).children_begin; c < node(id).children_end; ++c) {
-        if (node(c).inner == kNoIndex) {
-            for (const Key& key : tree_.keys_of(node(c))) sums.x[key.column] += std::max(key.b, ways_[c].tau * key.u);
-        } else {
-            for (size_t r = 0; r < m_; ++r) sums.x[r] += std::max(inner(c).b[r], inner(c).x[r]);
+        if (node(c).inner != kNoIndex) {
+            add_area(c);
+            continue;
         }
+        for (const Key& key : tree_.keys_of(node(c))) sums.x[key.column] += std::max(key.b, ways_[c].tau * key.u);
     }
-    if (id != kRoot) catch_up(id);
+    catch_up(id);
 }
 
 void Sweep::advance(NodeId id, double clock) {
@@ -415,13 +437,42 @@ void Sweep::touch(NodeId id) {
 void Sweep::saturate(NodeId id, size_t column) {
     course(id).full[column] = 1;
     if (id == kRoot) {
-        for (const NodeId c : tree_.users[column]) close(c, column);
+        stop_users(column);
         for (const NodeId c : tree_.areas) close(c, column);
         bring(column);
     } else {
         for (NodeId c = node(id).children_begin; c < node(id).children_end; ++c) close(c, column);
     }
     course(id).slope[column] = 0;
+}
+
+// The root's leaves that take of a column that is full: there may be very many.
+void Sweep::stop_users(size_t column) {
+    for (size_t r = 0; r < m_; ++r) bring(r);
+    Course& root = courses_.front();
+    double* slopes = root.slope.data();
+    uint32_t* growers = root.growers.data();
+    for (const NodeId id : tree_.users[column]) {
+        Way& way = ways_.data()[id];
+        if (!way.moving) continue;
+        const Node& leaf = node(id);
+        const auto keys = tree_.keys_of(leaf);
+        const Key* full = keys.data();
+        while (full->column != column) ++full;
+        if (!full->taking) continue;
+        const double speed = way.slope * leaf.weight;
+        for (const Key& key : keys) {
+            if (!key.taking) continue;
+            slopes[key.column] -= speed * key.u;
+            --growers[key.column];
+        }
+        way.moving = false;
+        --moving_;
+        way.tau = std::min(1.0, way.a + way.slope * root.clock * leaf.weight);
+    }
+    for (size_t r = 0; r < m_; ++r) {
+        if (growers[r] == 0) slopes[r] = 0;
+    }
 }
 
 void Sweep::close(NodeId id, size_t column) {

@@ -8,11 +8,13 @@ namespace {
 
 constexpr double kMet = 1e-9;  // of what is asked for: this much less is all of it
 
-// What is shared out below each inner node, after rules 1 to 3.
+// What is shared out below each inner node but the root, after rules 1 to 3.
 void add_shares(Tree& tree) {
+    if (tree.areas.empty()) return;
     for (Inner& inner : tree.inners) inner.x = inner.fixed;
     for (auto id = static_cast<NodeId>(tree.nodes.size()); id-- > 1;) {
         const Node& node = tree.nodes[id];
+        if (node.parent == kRoot) continue;
         auto& parent = tree.inner_of(tree.nodes[node.parent]).x;
         if (node.inner == kNoIndex) {
             for (const Key& key : tree.keys_of(node)) parent[key.column] += key.x;
@@ -153,7 +155,8 @@ void Solver::change(size_t consumer, size_t leaf, Leaf wish) {
     Tree& tree = state_->tree;
     const auto update = [&](Node& node) {
         if (node.leaf != leaf || node.consumer != consumer) return;
-        for (Key& key : tree.keys_of(node)) key.demand = leaves[leaf].demand.get(tree.columns[key.column]);
+        for (uint32_t k = node.keys_begin; k < node.keys_end; ++k)
+            tree.stated[k].demand = leaves[leaf].demand.get(tree.columns[tree.keys[k].column]);
         tree.lay_pods(node);
     };
     update(tree.nodes[top]);

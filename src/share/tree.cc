@@ -78,18 +78,19 @@ void add_keys(Tree& tree, Node& node, const Leaf& leaf, const Consumer* owner) {
     node.keys_begin = static_cast<uint32_t>(tree.keys.size());
     leaf.demand.for_each([&](ResourceId id, int64_t amount) {
         if (amount <= 0) return;
-        Key key;
-        key.column = tree.column_by_id[id.index];
-        key.demand = amount;
-        if (owner != nullptr) {
-            key.reserved = std::max<int64_t>(0, owner->reserved.get(id));
-            key.limit = limit_of(*owner, id);
-        }
-        tree.keys.push_back(key);
+        tree.keys.emplace_back().column = tree.column_by_id[id.index];
     });
     node.keys_end = static_cast<uint32_t>(tree.keys.size());
     std::sort(tree.keys.begin() + node.keys_begin, tree.keys.end(),
               [](const Key& a, const Key& b) { return a.column < b.column; });
+    for (const Key& key : tree.keys_of(node)) {
+        const ResourceId id = tree.columns[key.column];
+        Stated& stated = tree.stated.emplace_back();
+        stated.demand = leaf.demand.get(id);
+        if (owner == nullptr) continue;
+        stated.reserved = std::max<int64_t>(0, owner->reserved.get(id));
+        stated.limit = limit_of(*owner, id);
+    }
     tree.lay_pods(node);
 }
 
@@ -176,16 +177,29 @@ void Tree::lay_pods(Node& node) {
         node.runs_room = static_cast<uint32_t>(pods.size());
         node.runs_begin = static_cast<uint32_t>(runs.size());
         for (size_t i = 0; i < pods.size(); ++i) {
-            runs.push_back({0, static_cast<uint32_t>(sizes.size()), false});
+            runs.push_back({0, 0, static_cast<uint32_t>(sizes.size())});
             sizes.resize(sizes.size() + mine.size());
         }
     }
-    node.runs_end = node.runs_begin + static_cast<uint32_t>(pods.size());
-    for (size_t i = 0; i < pods.size(); ++i) {
-        Run& run = runs[node.runs_begin + i];
-        run.count = pods[i].count;
-        run.present = pods[i].present;
-        for (size_t k = 0; k < mine.size(); ++k) sizes[run.sizes + k] = pods[i].size.get(columns[mine[k].column]);
+    node.runs_end = node.runs_begin;
+    for (const PodRun& pod : pods) {
+        Run& next = runs[node.runs_end];
+        for (size_t k = 0; k < mine.size(); ++k) sizes[next.sizes + k] = pod.size.get(columns[mine[k].column]);
+        next.count = pod.count;
+        next.present = pod.present ? pod.count : 0;
+        // Those that run and those that wait are counted together where they have one size.
+        if (node.runs_end > node.runs_begin) {
+            Run& last = runs[node.runs_end - 1];
+            const bool in_order = !pod.present || last.present == last.count;
+            if (in_order &&
+                std::equal(sizes.begin() + last.sizes, sizes.begin() + last.sizes + static_cast<ptrdiff_t>(mine.size()),
+                           sizes.begin() + next.sizes)) {
+                last.count += next.count;
+                last.present += next.present;
+                continue;
+            }
+        }
+        ++node.runs_end;
     }
 }
 
@@ -212,11 +226,12 @@ void Tree::note_constants() {
         for (const Key& key : keys_of(node)) {
             if (node.parent == kRoot) users[key.column].push_back(id);
         }
+        if (node.leaf != kNoIndex && nodes[node.parent].consumer == node.consumer) parts.push_back(id);
         if (node.inner != kNoIndex || nodes[node.parent].consumer == node.consumer) continue;
-        auto& stated = inner_of(nodes[node.parent]).stated;
+        auto& below = inner_of(nodes[node.parent]).stated;
         problem.consumers[node.consumer].reserved.for_each([&](ResourceId resource, int64_t amount) {
             const uint32_t column = column_of(resource);
-            if (column != kNoIndex) stated[column] += static_cast<double>(amount);
+            if (column != kNoIndex) below[column] += static_cast<double>(amount);
         });
     }
 }

@@ -16,18 +16,20 @@ using NodeId = uint32_t;
 inline constexpr NodeId kRoot = 0;
 inline constexpr uint32_t kNoIndex = UINT32_MAX;
 
-// One resource of one leaf.
+// One resource of one leaf: what the rules work with. There are many, and each rule goes through all of them.
 struct Key {
     uint32_t column = 0;
+    bool taking = false;  // while levels rise: its direction has passed the guarantee
+    double u = 0;         // the demand, clipped by hard and borrowing limit along the leaf's direction
+    double b = 0;         // what is guaranteed of it
+    double x = 0;         // its share
+};
+
+// The same resource of the same leaf, as the problem states it.
+struct Stated {
     int64_t demand = 0;
     int64_t reserved = 0;       // of the consumer, when this is its only leaf
     int64_t limit = INT64_MAX;  // hard, borrowing limit, in the same case
-    double u = 0;               // the demand, clipped by hard and borrowing limit along the leaf's direction
-    double b = 0;               // what is guaranteed of it
-    double x = 0;               // its share
-    double passes = 0;          // b / u: where its direction passes the guarantee
-    double rise = 0;            // of its line, with the level
-    bool taking = false;        // while levels rise: its direction has passed the guarantee
 };
 
 // What an inner node knows of every column.
@@ -44,8 +46,8 @@ struct Inner {
 // Pods of one size, of one leaf.
 struct Run {
     int64_t count = 0;
-    uint32_t sizes = 0;  // of the tree's: one amount for each key of the leaf
-    bool present = false;
+    int64_t present = 0;  // so many of them run, and those come first
+    uint32_t sizes = 0;   // of the tree's: one amount for each key of the leaf
 };
 
 struct Node {
@@ -94,15 +96,18 @@ struct Tree {
     std::vector<uint32_t> column_by_id;
     std::vector<Node> nodes;  // parents first, siblings side by side
     std::vector<Key> keys;
+    std::vector<Stated> stated;              // by key
     std::vector<Run> runs;                   // side by side for each leaf
     std::vector<int64_t> sizes;              // of a run's pods, by key
     std::vector<Inner> inners;               // the root's first
     std::vector<NodeId> node_of;             // by consumer; kNoIndex: it is infinite
     std::vector<uint32_t> infinite;          // consumers
     std::vector<NodeId> areas;               // the root's children that are inner nodes
+    std::vector<NodeId> parts;               // leaves of consumers that have several
     std::vector<std::vector<NodeId>> users;  // by column: the root's leaves that need it
     std::vector<int64_t> left;               // of the capacity after the infinite ones, by column; INT64_MAX: infinite
     std::vector<uint8_t> full;               // by column: nothing is left of it
+    std::vector<double> guaranteed;          // by column: what the root's leaves state and ask for, before it is fitted
     std::vector<double> pool;  // S: what a level of 1 is worth, by column; kInfinity where the capacity is
 };
 

@@ -18,6 +18,7 @@ constexpr int64_t kParts = 1'000'000'000;  // in a pod
 struct Part {
     uint64_t rank = 0;  // those that run first, then by the largest remainder, then by name
     uint32_t run = 0;
+    uint32_t needs = 0;  // of one of the root's leaves: its first need
     NodeId node() const { return static_cast<NodeId>(rank); }
     static uint64_t rank_of(bool present, int64_t remainder, NodeId node) {
         const auto missing = static_cast<uint64_t>(kParts - remainder);
@@ -29,6 +30,13 @@ int64_t floor_of(double amount) {
     if (amount <= 0) return 0;
     return amount >= 9.2e18 ? INT64_MAX : static_cast<int64_t>(amount);
 }
+
+// What one more pod takes of what the root's leaves share.
+struct Need {
+    uint32_t column = 0;
+    bool last = false;  // of its pod
+    int64_t amount = 0;
+};
 
 // Of a guarantee that was shrunk so much less, so that rounding does not add to it. `whole`: what it was before.
 constexpr double kSlack = 1e-12;
@@ -48,9 +56,8 @@ public:
         taken_ = whole_.taken.data();
         sums_ = whole_.sums.data();
         parts_.reserve(tree.nodes.size());
+        stated_ = tree.stated.data();
         whole_.least.resize(tree.keys.size());
-        for (size_t k = 0; k < tree.keys.size(); ++k)
-            whole_.least[k] = least_of(keys_[k].b, static_cast<double>(std::min(keys_[k].reserved, keys_[k].demand)));
         least_ = whole_.least.data();
         set_limits();
         begin();
@@ -64,6 +71,10 @@ public:
         std::vector<Part> other;
         sort_by_digits(parts_, other, 32, [](const Part& part) { return part.rank; });
         for (const Part& part : parts_) {
+            if (nodes_[part.node()].parent == kRoot) {
+                if (fits_at_root(part)) give(part);
+                continue;
+            }
             const int64_t* size = tree_.sizes.data() + tree_.runs[part.run].sizes;
             if (short_of_share(part.node(), size) && take(part.node(), size, 1)) ++whole_.pods[part.node()];
         }
@@ -93,7 +104,11 @@ private:
             const Node& node = nodes_[id];
             Whole::Sum* parent = sums_ + nodes_[node.parent].inner * m_;
             if (node.inner == kNoIndex) {
-                for (uint32_t k = node.keys_begin; k < node.keys_end; ++k) parent[keys_[k].column].sum += least_[k];
+                for (uint32_t k = node.keys_begin; k < node.keys_end; ++k) {
+                    const int64_t stated = std::min(stated_[k].reserved, stated_[k].demand);
+                    least_[k] = least_of(keys_[k].b, static_cast<double>(stated));
+                    parent[keys_[k].column].sum += least_[k];
+                }
             } else {
                 const Whole::Sum* own = sums_ + node.inner * m_;
                 for (size_t r = 0; r < m_; ++r) parent[r].sum += std::max(own[r].sum, own[r].least);
@@ -124,7 +139,7 @@ private:
             const int64_t next = taken_[k] + size[k - node.keys_begin] * count;
             const int64_t by = counts(k, next);
             const Whole::Sum& at = sums_[keys_[k].column];
-            if (by > 0 && (next > keys_[k].limit || at.sum + by > std::max(at.least, at.most))) return false;
+            if (by > 0 && (next > stated_[k].limit || at.sum + by > std::max(at.least, at.most))) return false;
         }
         for (uint32_t k = node.keys_begin; k < node.keys_end; ++k) {
             const int64_t next = taken_[k] + size[k - node.keys_begin] * count;
@@ -139,7 +154,7 @@ private:
         const Key& key = keys_[k];
         const int64_t least = least_[k];
         int64_t by = std::max(taken_[k] + more, least) - std::max(taken_[k], least);
-        if (by > 0 && taken_[k] + more > key.limit) return false;
+        if (by > 0 && taken_[k] + more > stated_[k].limit) return false;
         for (NodeId up = node.parent; by > 0; up = nodes_[up].parent) {
             const Whole::Sum& at = sums_[nodes_[up].inner * m_ + key.column];
             if (at.sum + by > std::max(at.least, at.most)) return false;
@@ -178,10 +193,41 @@ private:
             whole_.pods[id] += whole;
             if (whole == run.count) continue;
             const double rest = std::min(1.0, covered - static_cast<double>(whole));
-            if (rest > kWhole) parts_.push_back({Part::rank_of(run.present, std::llround(rest / kWhole), id), i});
+            if (rest > kWhole) add_part(id, i, whole < run.present, rest);
             return;
         }
         split_rest(node);
+    }
+
+    // What a pod of the root's leaves needs is noted beside it, since there may be very many.
+    void add_part(NodeId id, uint32_t run, bool present, double rest) {
+        const Node& node = nodes_[id];
+        const auto first = static_cast<uint32_t>(needs_.size());
+        const int64_t* size = tree_.sizes.data() + tree_.runs[run].sizes;
+        for (uint32_t k = node.keys_begin; node.parent == kRoot && k < node.keys_end; ++k) {
+            const int64_t next = taken_[k] + size[k - node.keys_begin];
+            const int64_t by = std::max(next, least_[k]) - std::max(taken_[k], least_[k]);
+            if (by > 0 && next > stated_[k].limit) return needs_.resize(first);
+            needs_.push_back({keys_[k].column, k + 1 == node.keys_end, by});
+        }
+        parts_.push_back({Part::rank_of(present, std::llround(rest / kWhole), id), run, first});
+    }
+    bool fits_at_root(const Part& part) const {
+        for (const Need* need = needs_.data() + part.needs;; ++need) {
+            const Whole::Sum& at = sums_[need->column];
+            if (need->amount > 0 && at.sum + need->amount > std::max(at.least, at.most)) return false;
+            if (need->last) return true;
+        }
+    }
+    void give(const Part& part) {
+        for (const Need* need = needs_.data() + part.needs;; ++need) {
+            sums_[need->column].sum += need->amount;
+            if (need->last) break;
+        }
+        const Node& node = nodes_[part.node()];
+        const int64_t* size = tree_.sizes.data() + tree_.runs[part.run].sizes;
+        for (uint32_t k = node.keys_begin; k < node.keys_end; ++k) taken_[k] += size[k - node.keys_begin];
+        ++whole_.pods[part.node()];
     }
 
     // Of the pods' size, how often it goes into what is left of the leaf's share.
@@ -200,9 +246,9 @@ private:
     void split_rest(const Node& node) {
         for (uint32_t k = node.keys_begin; k < node.keys_end; ++k) {
             const Key& key = keys_[k];
-            if (taken_[k] >= key.demand) continue;
+            if (taken_[k] >= stated_[k].demand) continue;
             const double share = key.x * (1 + 1e-13) + 1e-6;
-            const int64_t more = std::min(floor_of(share), key.demand) - taken_[k];
+            const int64_t more = std::min(floor_of(share), stated_[k].demand) - taken_[k];
             if (more <= 0) continue;
             if (const int64_t fits = std::min(more, room_of(node, k)); fits > 0 && has_room(node, k, fits))
                 add(node, k, fits);
@@ -220,7 +266,7 @@ private:
         }
         const int64_t guaranteed = std::max<int64_t>(0, least_[k] - taken_[k]);
         const int64_t room = base::saturating_add(std::max<int64_t>(0, above), guaranteed);
-        return std::min(room, std::max(base::saturating_subtract(key.limit, taken_[k]), guaranteed));
+        return std::min(room, std::max(base::saturating_subtract(stated_[k].limit, taken_[k]), guaranteed));
     }
 
     // Whether every area above it has less than its own share of what the pod needs.
@@ -243,10 +289,12 @@ private:
     size_t m_;
     const Node* nodes_;
     const Key* keys_;
+    const Stated* stated_ = nullptr;
     int64_t* taken_;
-    const int64_t* least_;
+    int64_t* least_ = nullptr;
     Whole::Sum* sums_;
     std::vector<Part> parts_;
+    std::vector<Need> needs_;
 };
 
 }  // namespace
