@@ -7,8 +7,6 @@
 namespace berth::api {
 namespace {
 
-const std::string kMaps = "/api/v1/namespaces/default/configmaps";
-const std::string kPods = "/api/v1/namespaces/default/pods";
 constexpr size_t kMostAnswered = 256u << 10;
 
 JsonObject pod_of(const std::string& name) {

@@ -8,7 +8,6 @@
 namespace berth::api {
 namespace {
 
-const std::string kPodPath = "/api/v1/namespaces/default/pods";
 const std::string kQuotas = "/api/v1/namespaces/default/resourcequotas";
 const std::string kScalers = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers";
 const std::string kQuota = R"({"metadata":{"name":"q"},"spec":{"hard":{"pods":"1"}}})";
@@ -40,16 +39,16 @@ TEST(ToldEffects, WithEveryWriteOfAKindAndOnceForAMember) {
     EXPECT_EQ(warnings(t.ask("DELETE", kQuotas + "/q")), Texts{});
     EXPECT_EQ(warnings(t.ask("POST", kScalers, kScaler)).size(), 1U);
     const Texts told{R"-(299 - "without effect here: command (nodes are simulated, nothing runs)")-"};
-    EXPECT_EQ(warnings(t.ask("POST", kPodPath + "?dryRun=All", kBusyPod)), told);
-    EXPECT_EQ(warnings(t.ask("POST", kPodPath, kBusyPod)), told);
-    EXPECT_EQ(warnings(t.ask("PATCH", kPodPath + "/p", R"({"metadata":{"labels":{"a":"b"}}})", kMerge)), Texts{});
+    EXPECT_EQ(warnings(t.ask("POST", kPods + "?dryRun=All", kBusyPod)), told);
+    EXPECT_EQ(warnings(t.ask("POST", kPods, kBusyPod)), told);
+    EXPECT_EQ(warnings(t.ask("PATCH", kPods + "/p", R"({"metadata":{"labels":{"a":"b"}}})", kMerge)), Texts{});
 }
 
 TEST(ToldEffects, WhoIsThereToActIsNotKnownAtAServerAlone) {
     TestFront t;
     EXPECT_EQ(warnings(t.ask("POST", kQuotas, kQuota)), Texts{kToldOfQuota});
     EXPECT_EQ(warnings(t.ask("POST", kScalers, kScaler)), Texts{});
-    EXPECT_EQ(warnings(t.ask("POST", kPodPath, kBusyPod)), Texts{});
+    EXPECT_EQ(warnings(t.ask("POST", kPods, kBusyPod)), Texts{});
 }
 
 TEST(ToldEffects, AControllerThatWasLeftOutIsMissed) {
@@ -107,7 +106,7 @@ TEST(ToldEffects, AreBounded) {
             i == 0 ? "" : ",", i);
     }
     const auto told = warnings(
-        t.ask("POST", kPodPath,
+        t.ask("POST", kPods,
               R"({"metadata":{"name":"p"},"spec":{"hostPID":true,"hostname":"h","containers":[)" + containers + "]}}"));
     ASSERT_EQ(told.size(), 1U);
     EXPECT_LT(told[0].size(), 256U);
@@ -115,24 +114,24 @@ TEST(ToldEffects, AreBounded) {
 
 TEST(IntoAPod, NobodyGets) {
     TestFront t;
-    EXPECT_EQ(t.ask("POST", kPodPath, kBusyPod).code, 201);
+    EXPECT_EQ(t.ask("POST", kPods, kBusyPod).code, 201);
     for (const bool simulated : {false, true}) {
         t.context.here.simulated = simulated;
         const std::string why =
             simulated ? "nodes are simulated: nothing runs here" : "this server does not connect to nodes";
         for (const auto* part : {"exec?command=ls", "attach", "portforward", "proxy"}) {
             for (const auto* method : {"GET", "POST"}) {
-                const auto answer = t.ask(method, kPodPath + "/p/" + part);
+                const auto answer = t.ask(method, kPods + "/p/" + part);
                 EXPECT_EQ(answer.code, 405) << method << part;
                 EXPECT_EQ(answer.text({"message"}), why);
                 EXPECT_EQ(answer.text({"kind"}), "Status");
             }
         }
-        const auto debug = t.ask("PATCH", kPodPath + "/p/ephemeralcontainers",
+        const auto debug = t.ask("PATCH", kPods + "/p/ephemeralcontainers",
                                  R"({"spec":{"ephemeralContainers":[{"name":"d","image":"i"}]}})",
                                  {{"content-type", "application/strategic-merge-patch+json"}});
         EXPECT_EQ(debug.code, simulated ? 405 : 200);
-        EXPECT_EQ(t.ask("GET", kPodPath + "/p/ephemeralcontainers").code, 200);
+        EXPECT_EQ(t.ask("GET", kPods + "/p/ephemeralcontainers").code, 200);
     }
 }
 

@@ -10,26 +10,14 @@
 namespace berth::api {
 namespace {
 
-const std::string kPods = "/api/v1/namespaces/default/pods";
-const std::string kMaps = "/api/v1/namespaces/default/configmaps";
-
-std::string pod(const std::string& name, const std::string& more = "") {
-    return R"({"metadata":{"name":")" + name + R"(","labels":{"app":")" + name +
-           R"("}},"spec":{"containers":[{"name":"c","image":"i"}])" + more + "}}";
-}
-
-std::string map(const std::string& name, const std::string& value) {
-    return R"({"metadata":{"name":")" + name + R"("},"data":{"k":")" + value + R"("}})";
-}
-
 TEST(Front, CreatesReadsAndDeletes) {
     TestFront t;
-    auto made = t.ask("POST", kPods, pod("web"));
+    auto made = t.ask("POST", kPods, pod_body("web"));
     ASSERT_EQ(made.code, 201) << made.raw.body;
     EXPECT_EQ(made.text({"status", "phase"}), "Pending");
     EXPECT_EQ(made.text({"spec", "serviceAccountName"}), "default");
     EXPECT_EQ(made.text({"metadata", "creationTimestamp"}), "2026-11-15T22:00:00Z");
-    EXPECT_EQ(t.ask("POST", kPods, pod("web")).text({"message"}), "pods \"web\" already exists");
+    EXPECT_EQ(t.ask("POST", kPods, pod_body("web")).text({"message"}), "pods \"web\" already exists");
     EXPECT_EQ(t.ask("GET", kPods + "/web").text({"metadata", "uid"}), made.text({"metadata", "uid"}));
     auto gone = t.ask("DELETE", kPods + "/web");
     EXPECT_EQ(gone.code, 200);
@@ -39,7 +27,7 @@ TEST(Front, CreatesReadsAndDeletes) {
 
 TEST(Front, WhatEndedStaysEndedAndTheNodeStays) {
     TestFront t;
-    t.ask("POST", kPods, pod("web"));
+    t.ask("POST", kPods, pod_body("web"));
     const auto phase = [&](const std::string& name) {
         return t.ask("PATCH", kPods + "/web/status", R"({"status":{"phase":")" + name + R"("}})", kMerge).code;
     };
@@ -80,10 +68,10 @@ TEST(Front, EveryAnswerCarriesAnAuditId) {
 
 TEST(Front, AnUpdateThatChangesNothingKeepsItsVersion) {
     TestFront t;
-    const auto made = t.ask("POST", kMaps, map("m", "1"));
+    const auto made = t.ask("POST", kMaps, map_body("m", "1"));
     auto same = t.ask("PUT", kMaps + "/m", made.raw.body);
     EXPECT_EQ(same.text({"metadata", "resourceVersion"}), made.text({"metadata", "resourceVersion"}));
-    auto other = t.ask("PUT", kMaps + "/m", map("m", "2"));
+    auto other = t.ask("PUT", kMaps + "/m", map_body("m", "2"));
     EXPECT_NE(other.text({"metadata", "resourceVersion"}), made.text({"metadata", "resourceVersion"}));
     auto stale = t.ask("PUT", kMaps + "/m", made.raw.body);
     EXPECT_EQ(stale.code, 409);
@@ -92,7 +80,7 @@ TEST(Front, AnUpdateThatChangesNothingKeepsItsVersion) {
 
 TEST(Front, PatchesOfThreeKinds) {
     TestFront t;
-    t.ask("POST", kMaps, map("m", "1"));
+    t.ask("POST", kMaps, map_body("m", "1"));
     EXPECT_EQ(t.ask("PATCH", kMaps + "/m", R"({"data":{"a":"x"}})", kMerge).text({"data", "a"}), "x");
     EXPECT_EQ(t.ask("PATCH", kMaps + "/m", R"([{"op":"replace","path":"/data/a","value":"y"}])", kJsonPatch)
                   .text({"data", "a"}),
@@ -103,7 +91,7 @@ TEST(Front, PatchesOfThreeKinds) {
 
 TEST(Front, ListsByPagesThatStayInOneMoment) {
     TestFront t;
-    for (const auto* name : {"a", "b", "c", "d", "e"}) t.ask("POST", kMaps, map(name, "1"));
+    for (const auto* name : {"a", "b", "c", "d", "e"}) t.ask("POST", kMaps, map_body(name, "1"));
     auto first = t.ask("GET", kMaps + "?limit=2");
     EXPECT_EQ(first.json.at("items").as_array().size(), 2U);
     EXPECT_EQ(first.json.at("metadata").at("remainingItemCount").as_int64(), 3);
@@ -116,8 +104,8 @@ TEST(Front, ListsByPagesThatStayInOneMoment) {
 
 TEST(Front, SelectorsChoose) {
     TestFront t;
-    t.ask("POST", kPods, pod("a"));
-    t.ask("POST", kPods, pod("b"));
+    t.ask("POST", kPods, pod_body("a"));
+    t.ask("POST", kPods, pod_body("b"));
     EXPECT_EQ(t.ask("GET", kPods + "?labelSelector=app%3Da").json.at("items").as_array().size(), 1U);
     EXPECT_EQ(t.ask("GET", kPods + "?fieldSelector=metadata.name%3Db").json.at("items").as_array().size(), 1U);
     EXPECT_EQ(t.ask("GET", "/api/v1/pods?fieldSelector=status.phase!%3DPending").json.at("items").as_array().size(),
@@ -135,81 +123,6 @@ TEST(Front, SelectorsChoose) {
     EXPECT_EQ(t.ask("GET", kPods + "?labelSelector=((").code, 400);
 }
 
-TEST(Front, AWatchTellsWhatHappensAfterAVersion) {
-    TestFront t;
-    const auto list = t.ask("GET", kMaps);
-    auto watch = t.send("GET", kMaps + "?watch=True&resourceVersion=" + list.text({"metadata", "resourceVersion"}));
-    ASSERT_NE(watch->source, nullptr);
-    t.ask("POST", kMaps, map("m", "1"));
-    t.ask("PUT", kMaps + "/m", map("m", "2"));
-    t.ask("DELETE", kMaps + "/m");
-    std::string types;
-    for (const auto& event : TestFront::events(*watch)) types += std::string(base::find_string(event, {"type"})) + " ";
-    EXPECT_EQ(types, "ADDED MODIFIED DELETED ");
-}
-
-TEST(Front, ASelectiveWatchSeesObjectsComeAndGo) {
-    TestFront t;
-    auto watch = t.send("GET", kPods + "?watch=1&labelSelector=app%3Da");
-    t.ask("POST", kPods, pod("a"));
-    t.ask("PATCH", kPods + "/a", R"({"metadata":{"labels":{"app":"z"}}})", kMerge);
-    t.ask("PATCH", kPods + "/a", R"({"metadata":{"labels":{"app":"a"}}})", kMerge);
-    const auto events = TestFront::events(*watch);
-    ASSERT_EQ(events.size(), 3U);
-    EXPECT_EQ(base::find_string(events[1], {"type"}), "DELETED");
-    EXPECT_EQ(base::find_string(events[1], {"object", "metadata", "labels", "app"}), "a");
-    EXPECT_EQ(base::find_string(events[2], {"type"}), "ADDED");
-}
-
-TEST(Front, AWatchListEndsItsBeginningWithABookmark) {
-    TestFront t;
-    t.ask("POST", kMaps, map("m", "1"));
-    auto watch = t.send(
-        "GET", kMaps + "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true");
-    const auto events = TestFront::events(*watch);
-    ASSERT_EQ(events.size(), 2U);
-    EXPECT_EQ(base::find_string(events[1], {"type"}), "BOOKMARK");
-    EXPECT_EQ(base::find_string(events[1], {"object", "metadata", "annotations", "k8s.io/initial-events-end"}), "true");
-    EXPECT_EQ(t.ask("GET", kMaps + "?watch=1&sendInitialEvents=true").code, 422);
-}
-
-TEST(Front, AWatchEndsWithItsCredentialAndWhoeverTakesBookmarksGoesOnFromThere) {
-    TestFront t;
-    bool welcome = true;
-    t.context.still_welcome = [&](const Identity&) { return welcome; };
-    auto person = t.send("GET", kMaps + "?watch=1");
-    auto informer = t.send("GET", kMaps + "?watch=1&allowWatchBookmarks=true");
-    for (auto* watch : {person.get(), informer.get()}) EXPECT_TRUE(TestFront::events(*watch).empty());
-    const auto created = t.ask("POST", kMaps, map("m", "1"));
-    welcome = false;
-    t.clock.advance(std::chrono::seconds(2));
-    std::string piece;
-    EXPECT_EQ(person->source->pull(piece), Source::State::Ended);
-    EXPECT_NE(piece.find("\"type\":\"ERROR\""), std::string::npos) << piece;
-    EXPECT_NE(piece.find("Unauthorized"), std::string::npos) << piece;
-    EXPECT_EQ(piece.find("ADDED"), std::string::npos) << "nothing more is told to it";
-    piece.clear();
-    EXPECT_EQ(informer->source->pull(piece), Source::State::Ended);
-    EXPECT_NE(piece.find("\"type\":\"BOOKMARK\""), std::string::npos) << piece;
-    EXPECT_EQ(piece.find("ERROR"), std::string::npos) << piece;
-    // What it was not told comes after the bookmark, not before.
-    const auto mark = base::parse_json(piece.substr(0, piece.find('\n')));
-    ASSERT_TRUE(mark);
-    EXPECT_LT(std::stoull(std::string(base::find_string(*mark, {"object", "metadata", "resourceVersion"}))),
-              std::stoull(created.text({"metadata", "resourceVersion"})));
-}
-
-TEST(Front, ATableHasItsColumnsInTheFirstEventOnly) {
-    TestFront t;
-    auto watch = t.send("GET", kMaps + "?watch=1", "", kTable);
-    t.ask("POST", kMaps, map("a", "1"));
-    t.ask("POST", kMaps, map("b", "1"));
-    const auto events = TestFront::events(*watch);
-    ASSERT_EQ(events.size(), 2U);
-    EXPECT_TRUE(events[0].at("object").at("columnDefinitions").is_array());
-    EXPECT_TRUE(events[1].at("object").at("columnDefinitions").is_null());
-}
-
 TEST(Front, FinalizersHoldAnObjectUntilTheyAreGone) {
     TestFront t;
     t.ask("POST", kMaps, R"({"metadata":{"name":"m","finalizers":["example.com/hold"]}})");
@@ -225,7 +138,7 @@ TEST(Front, FinalizersHoldAnObjectUntilTheyAreGone) {
 TEST(Front, ABoundPodGoesAfterItsGracePeriod) {
     TestFront t;
     t.ask("POST", "/api/v1/nodes", R"({"metadata":{"name":"n1"}})");
-    t.ask("POST", kPods, pod("web"));
+    t.ask("POST", kPods, pod_body("web"));
     const std::string binding =
         R"({"metadata":{"name":"web","annotations":{"x/y":"z"}},"target":{"kind":"Node","name":"n1"}})";
     EXPECT_EQ(t.ask("POST", kPods + "/web/binding", binding).code, 201);
@@ -252,21 +165,6 @@ TEST(Front, AJobKnowsItsPodsByLabels) {
               made.text({"metadata", "uid"}));
 }
 
-TEST(Front, OneIdentityHasAThousandWatches) {
-    TestFront t;
-    t.peer = {"someone", {std::string(kSchedulers)}};
-    std::vector<std::shared_ptr<FakeExchange>> open;
-    for (int i = 0; i < kMaxWatchesPerUser; ++i) {
-        open.push_back(t.send("GET", kPods + "?watch=1"));
-        ASSERT_TRUE(open.back()->source);
-    }
-    const auto refused = t.ask("GET", kPods + "?watch=1");
-    EXPECT_EQ(refused.code, 429);
-    EXPECT_EQ(refused.text({"message"}), "someone has 1000 watches open, no more are allowed");
-    open.pop_back();
-    EXPECT_TRUE(t.send("GET", kPods + "?watch=1")->source);
-}
-
 // A log that holds its acknowledgements back while `held`.
 class SlowLog final : public store::Log {
 public:
@@ -291,10 +189,10 @@ TEST(Front, AFloodOfWritesIsHeldBackAndLeasesPass) {
     held = true;
     std::vector<std::shared_ptr<FakeExchange>> waiting;
     for (size_t i = 0; i < kMostWrites / 2; ++i) {
-        waiting.push_back(t.send("POST", kMaps, map("m" + std::to_string(i), "v")));
+        waiting.push_back(t.send("POST", kMaps, map_body("m" + std::to_string(i), "v")));
         ASSERT_FALSE(waiting.back()->answered);
     }
-    const auto refused = t.ask("POST", kMaps, map("one-too-many", "v"));
+    const auto refused = t.ask("POST", kMaps, map_body("one-too-many", "v"));
     EXPECT_EQ(refused.code, 429);
     EXPECT_EQ(refused.json.at("details").at("retryAfterSeconds").as_int64(), 1);
     EXPECT_EQ(t.ask("GET", kPods).code, 200);
@@ -307,20 +205,20 @@ TEST(Front, AFloodOfWritesIsHeldBackAndLeasesPass) {
     EXPECT_FALSE(waiting.back()->answered);
     held = false;
     t.peer = {"admin", {std::string(kMasters)}};
-    EXPECT_EQ(t.ask("POST", kMaps, map("now-there-is-room", "v")).code, 429);
+    EXPECT_EQ(t.ask("POST", kMaps, map_body("now-there-is-room", "v")).code, 429);
     t.ask("POST", leases, R"({"metadata":{"name":"other"},"spec":{"holderIdentity":"a"}})");
     for (const auto& exchange : waiting) {
         ASSERT_TRUE(exchange->answered);
         EXPECT_EQ(exchange->answered->status, 201);
     }
-    EXPECT_EQ(t.ask("POST", kMaps, map("at-last", "v")).code, 201);
+    EXPECT_EQ(t.ask("POST", kMaps, map_body("at-last", "v")).code, 201);
     EXPECT_EQ(t.front.writes_in_flight(), 0u);
 }
 
 TEST(Front, ADisruptionBudgetRefusesTheEviction) {
     TestFront t;
     t.ask("POST", "/api/v1/nodes", R"({"metadata":{"name":"n1"}})");
-    t.ask("POST", kPods, pod("web"));
+    t.ask("POST", kPods, pod_body("web"));
     t.ask("POST", kPods + "/web/binding", R"({"target":{"name":"n1"}})");
     t.ask("PATCH", kPods + "/web/status",
           R"({"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}})", kMerge);
@@ -349,7 +247,7 @@ TEST(Front, ADisruptionBudgetRefusesTheEviction) {
 
 TEST(Front, StatusIsWrittenThroughItsSubresourceOnly) {
     TestFront t;
-    auto made = t.ask("POST", kPods, pod("web"));
+    auto made = t.ask("POST", kPods, pod_body("web"));
     t.ask("PATCH", kPods + "/web", R"({"status":{"phase":"Running"}})", kMerge);
     EXPECT_EQ(t.ask("GET", kPods + "/web").text({"status", "phase"}), "Pending");
     auto status =
@@ -357,46 +255,6 @@ TEST(Front, StatusIsWrittenThroughItsSubresourceOnly) {
     EXPECT_EQ(status.text({"status", "phase"}), "Running");
     EXPECT_EQ(status.text({"spec", "nodeName"}), "");
     EXPECT_EQ(status.json.at("metadata").at("generation").as_int64(), 1);
-}
-
-TEST(Front, OnlyTheSchedulerSaysWhatWasAllocated) {
-    TestFront t;
-    const std::string marked =
-        R"({"metadata":{"name":"p","annotations":{"scheduling.koordinator.sh/reservation-allocated":"{}"}},"spec":{"containers":[{"name":"c","image":"i"}]}})";
-    EXPECT_EQ(t.ask("POST", kPods, marked).code, 403);
-    t.peer = {"berth-scheduler", {"berth:schedulers"}};
-    EXPECT_EQ(t.ask("POST", kPods, marked).code, 403);  // may not create pods at all
-    t.peer = {"system:controller:berth", {"berth:controllers"}};
-    EXPECT_EQ(t.ask("POST", kPods, marked).code, 403) << "nor may a controller for whoever wrote its template";
-    EXPECT_EQ(
-        t.ask("POST", kPods, R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}})").code,
-        201);
-    t.peer = {"admin", {"system:masters"}};
-    const auto bound = t.ask(
-        "POST", kPods + "/p/binding",
-        R"({"metadata":{"name":"p","annotations":{"scheduling.koordinator.sh/reservation-allocated":"{}"}},"target":{"name":"n1"}})");
-    EXPECT_EQ(bound.code, 403) << bound.text({"message"});
-}
-
-TEST(Front, OnlyTheSchedulerMakesRoomsForPreemption) {
-    TestFront t;
-    const std::string all = "/apis/scheduling.koordinator.sh/v1alpha1/reservations";
-    const auto made = [](const std::string& name, const std::string& purpose) {
-        return R"({"metadata":{"name":")" + name + R"(","labels":{"berth.dev/made-for":")" + purpose +
-               R"("}},"spec":{"owners":[{"object":{"uid":"u"}}],"template":{"spec":{"containers":[{"name":"c","image":"i"}]}}}})";
-    };
-    EXPECT_EQ(t.ask("POST", all, made("moved", "migration")).code, 201) << "as `berth migrate` does";
-    const auto forged = t.ask("POST", all, made("forged", "preemption"));
-    EXPECT_EQ(forged.code, 403);
-    EXPECT_NE(forged.text({"message"}).find("only the scheduler may set or change the label"), std::string::npos);
-    const std::string relabel = R"({"metadata":{"labels":{"berth.dev/made-for":"preemption"}}})";
-    EXPECT_EQ(t.ask("PATCH", all + "/moved", relabel, kMerge).code, 403);
-    t.peer = {"berth-scheduler", {"berth:schedulers"}};
-    EXPECT_EQ(t.ask("POST", all, made("room", "preemption")).code, 201);
-    t.peer = {"admin", {"system:masters"}};
-    EXPECT_EQ(t.ask("PATCH", all + "/room", R"({"metadata":{"labels":{"berth.dev/made-for":null}}})", kMerge).code,
-              403);
-    EXPECT_EQ(t.ask("PATCH", all + "/room", R"({"metadata":{"labels":{"team":"a"}}})", kMerge).code, 200);
 }
 
 // Objects of another cluster name each other by uid, and are as old as they are.
@@ -411,38 +269,6 @@ TEST(Front, WhatIsBroughtFromElsewhereStaysItself) {
     t.ask("DELETE", kPods + "/p");
     t.peer = {"admin", {"system:masters"}};
     EXPECT_NE(t.ask("POST", kPods, other).text({"metadata", "uid"}), "u-1");
-}
-
-TEST(Front, OthersMayOnlyWhatTheirGroupMay) {
-    TestFront t;
-    t.peer = {"berth-scheduler", {"berth:schedulers"}};
-    EXPECT_EQ(t.ask("GET", "/api/v1/nodes").code, 200);
-    EXPECT_EQ(
-        t.ask("POST", "/api/v1/namespaces", R"({"metadata":{"name":"x"}})").text({"message"}),
-        "namespaces is forbidden: User \"berth-scheduler\" cannot create resource \"namespaces\" in API group \"\" at "
-        "the cluster scope");
-    t.peer = {"somebody", {}};
-    EXPECT_EQ(t.ask("GET", kPods).code, 403);
-    EXPECT_EQ(t.ask("GET", "/api").code, 200);
-}
-
-// `kubectl --as`: whoever asks to be served as somebody else is, or is refused; never served as himself.
-TEST(Front, ARequestIsServedAsWhomItNames) {
-    TestFront t;
-    const auto code = [&](const Pairs& headers) { return t.send("GET", kPods, "", headers)->answered->status; };
-    EXPECT_EQ(code({}), 200);
-    EXPECT_EQ(code({{"impersonate-user", "bob"}}), 403);
-    EXPECT_EQ(code({{"impersonate-user", "bob"}, {"impersonate-group", "system:masters"}}), 200);
-    EXPECT_EQ(code({{"impersonate-user", "system:anonymous"}}), 401);
-    EXPECT_EQ(code({{"impersonate-group", "system:masters"}}), 400);
-    EXPECT_EQ(code({{"impersonate-uid", "u-1"}}), 400);
-    EXPECT_EQ(code({{"impersonate-extra-scopes", "view"}}), 400);
-    EXPECT_EQ(code({{"impersonate-user", "bob"}, {"impersonate-user", "eve"}}), 400);
-    EXPECT_EQ(code({{"impersonate-user", "bob"}, {"impersonate-what", "x"}}), 400);
-    EXPECT_EQ(code({{"impersonate-user", "bob"}, {"impersonate-extra-", "x"}}), 400);
-    t.peer = {"berth-scheduler", {"berth:schedulers"}};
-    EXPECT_EQ(code({}), 200);
-    EXPECT_EQ(code({{"impersonate-user", "bob"}, {"impersonate-group", "system:masters"}}), 403);
 }
 
 TEST(Front, ABrokenReservationIsRefusedWithItsFieldsPath) {
@@ -490,7 +316,7 @@ TEST(Front, ABrokenReservationIsRefusedWithItsFieldsPath) {
 
 TEST(Front, ARefusedCreateTellsTheNameOfItsBody) {
     TestFront t;
-    const auto refused = t.ask("POST", kPods, pod("a", R"(,"restartPolicy":"Sometimes")"));
+    const auto refused = t.ask("POST", kPods, pod_body("a", R"(,"restartPolicy":"Sometimes")"));
     EXPECT_EQ(refused.code, 422);
     EXPECT_EQ(refused.text({"details", "name"}), "a");
     EXPECT_EQ(refused.text({"details", "kind"}), "Pod");
@@ -500,10 +326,10 @@ TEST(Front, PrioritiesComeFromTheirClass) {
     TestFront t;
     t.ask("POST", "/apis/scheduling.k8s.io/v1/priorityclasses",
           R"({"metadata":{"name":"high"},"value":1000,"preemptionPolicy":"Never"})");
-    auto made = t.ask("POST", kPods, pod("a", R"(,"priorityClassName":"high")"));
+    auto made = t.ask("POST", kPods, pod_body("a", R"(,"priorityClassName":"high")"));
     EXPECT_EQ(made.json.at("spec").at("priority").as_int64(), 1000);
     EXPECT_EQ(made.text({"spec", "preemptionPolicy"}), "Never");
-    EXPECT_EQ(t.ask("POST", kPods, pod("b", R"(,"priorityClassName":"none")")).text({"message"}),
+    EXPECT_EQ(t.ask("POST", kPods, pod_body("b", R"(,"priorityClassName":"none")")).text({"message"}),
               "pods \"b\" is forbidden: no PriorityClass with name none was found");
     const auto reservation = [&](const std::string& in_template) {
         return t.ask(
@@ -521,11 +347,11 @@ TEST(Front, PrioritiesComeFromTheirClass) {
 
 TEST(Front, NamespacesAreClosedBeforeTheyGo) {
     TestFront t;
-    EXPECT_EQ(t.ask("POST", "/api/v1/namespaces/none/pods", pod("a")).text({"message"}),
+    EXPECT_EQ(t.ask("POST", "/api/v1/namespaces/none/pods", pod_body("a")).text({"message"}),
               "namespaces \"none\" not found");
     t.ask("POST", "/api/v1/namespaces", R"({"metadata":{"name":"x"}})");
     EXPECT_EQ(t.ask("DELETE", "/api/v1/namespaces/x").text({"status", "phase"}), "Terminating");
-    auto late = t.ask("POST", "/api/v1/namespaces/x/pods", pod("a"));
+    auto late = t.ask("POST", "/api/v1/namespaces/x/pods", pod_body("a"));
     EXPECT_EQ(late.code, 403);
     EXPECT_EQ(
         t.ask("PUT", "/api/v1/namespaces/x/finalize", R"({"metadata":{"name":"x"},"spec":{"finalizers":[]}})").code,
@@ -535,9 +361,9 @@ TEST(Front, NamespacesAreClosedBeforeTheyGo) {
 
 TEST(Front, ADryRunLeavesNothing) {
     TestFront t;
-    EXPECT_EQ(t.ask("POST", kMaps + "?dryRun=All", map("m", "1")).code, 201);
+    EXPECT_EQ(t.ask("POST", kMaps + "?dryRun=All", map_body("m", "1")).code, 201);
     EXPECT_EQ(t.ask("GET", kMaps + "/m").code, 404);
-    t.ask("POST", kMaps, map("m", "1"));
+    t.ask("POST", kMaps, map_body("m", "1"));
     EXPECT_EQ(t.ask("DELETE", kMaps + "/m?dryRun=All").code, 200);
     EXPECT_EQ(t.ask("GET", kMaps + "/m").code, 200);
 }
@@ -601,64 +427,10 @@ TEST(Front, OfTooManyEventsTheOldestGo) {
 
 TEST(Front, CollectionsAreDeletedBySelector) {
     TestFront t;
-    t.ask("POST", kPods, pod("a"));
-    t.ask("POST", kPods, pod("b"));
+    t.ask("POST", kPods, pod_body("a"));
+    t.ask("POST", kPods, pod_body("b"));
     EXPECT_EQ(t.ask("DELETE", kPods + "?labelSelector=app%3Da").json.at("items").as_array().size(), 1U);
     EXPECT_EQ(t.ask("GET", kPods).json.at("items").as_array().size(), 1U);
-}
-
-TEST(Front, WhoIsImpersonatedHasTheUidAndTheExtrasThatWereAskedFor) {
-    TestFront t;
-    const auto me = t.ask("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", "{}",
-                          {{"impersonate-user", "bob"},
-                           {"impersonate-uid", "u-1"},
-                           {"impersonate-extra-scopes", "view"},
-                           {"impersonate-extra-scopes", "edit"},
-                           {"impersonate-extra-acme.com%2fproject", "p"}});
-    EXPECT_EQ(me.text({"status", "userInfo", "username"}), "bob");
-    EXPECT_EQ(me.text({"status", "userInfo", "uid"}), "u-1");
-    EXPECT_EQ(base::to_text(me.json.at("status").at("userInfo").at("extra")),
-              R"({"acme.com/project":["p"],"scopes":["view","edit"]})");
-}
-
-// A page of somebody else in the browser of an administrator, which shows his certificate without asking him.
-TEST(Front, BrowsersBringNobodyElsesWishes) {
-    TestFront t;
-    t.front.set_hosts({"localhost", "berth-1"});
-    const auto create = [&](const Pairs& headers) { return t.ask("POST", kPods, pod("x"), headers).code; };
-    for (const auto* type : {"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=b",
-                             "text/plain; charset=application/json"}) {
-        EXPECT_EQ(create({{"content-type", type}}), 415) << type;
-    }
-    for (const auto* origin : {"https://evil.example", "null", "https://localhost:6444", "localhost:6443"}) {
-        EXPECT_EQ(create({{"host", "localhost:6443"}, {"origin", origin}}), 403) << origin;
-        Request head;
-        head.path = kPods;
-        head.headers = {{"host", "localhost:6443"}, {"origin", origin}};
-        EXPECT_TRUE(t.front.screen(head).refusal) << origin;
-    }
-    for (const auto* host : {"evil.example", "evil.example:6443", "localhost.evil.example", "127.0.0.1.evil.example"}) {
-        EXPECT_EQ(create({{"host", host}}), 403) << host;
-    }
-    EXPECT_EQ(t.ask("GET", "/livez", "", {{"host", "balancer.example"}}).code, 200) << "of health anybody may ask";
-    EXPECT_EQ(create({{"host", "localhost:6443"}, {"origin", "https://localhost:6443"}}), 201);
-    EXPECT_EQ(t.ask("GET", kPods, "", {{"host", "BERTH-1:6443"}}).code, 200);
-    EXPECT_EQ(t.ask("GET", kPods, "", {{"host", "[::1]:6443"}}).code, 200);
-    EXPECT_EQ(t.ask("GET", kPods, "", {{"host", "10.1.2.3"}}).code, 200);
-}
-
-TEST(Front, ReviewsAnswerWhoAndWhether) {
-    TestFront t;
-    EXPECT_EQ(t.ask("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", "{}")
-                  .text({"status", "userInfo", "username"}),
-              "admin");
-    auto may = t.ask("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
-                     R"({"spec":{"resourceAttributes":{"verb":"create","resource":"pods","namespace":"default"}}})");
-    EXPECT_TRUE(may.json.at("status").at("allowed").as_bool());
-    t.peer = {"somebody", {}};
-    may = t.ask("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
-                R"({"spec":{"resourceAttributes":{"verb":"create","resource":"pods","namespace":"default"}}})");
-    EXPECT_FALSE(may.json.at("status").at("allowed").as_bool());
 }
 
 TEST(Front, MalformedRequestsAreRefusedWithASentence) {
@@ -675,7 +447,7 @@ TEST(Front, MalformedRequestsAreRefusedWithASentence) {
     EXPECT_EQ(t.ask("GET", kPods + "?resourceVersion=99999999").code, 504);
     EXPECT_EQ(t.ask("PUT", kPods, "{}").code, 405);
     EXPECT_EQ(t.ask("GET", "/api/v1/nothing").code, 404);
-    EXPECT_EQ(t.ask("POST", kPods, pod("x"), {{"content-type", "text/html"}}).code, 415);
+    EXPECT_EQ(t.ask("POST", kPods, pod_body("x"), {{"content-type", "text/html"}}).code, 415);
     EXPECT_EQ(t.ask("GET", kPods, "", {{"accept", "text/html"}}).code, 406);
 }
 

@@ -10,11 +10,6 @@ const std::string kMetrics = "/apis/slo.koordinator.sh/v1alpha1/nodemetrics";
 const std::string kLevels = "/apis/slo.koordinator.sh/v1alpha1/nodeslos";
 const std::string kMoves = "/apis/scheduling.koordinator.sh/v1alpha1/podmigrationjobs";
 
-void expect_invalid(const Answer& answer, std::string_view words) {
-    EXPECT_EQ(answer.code, 422) << answer.raw.body;
-    EXPECT_NE(answer.text({"message"}).find(words), std::string::npos) << answer.text({"message"});
-}
-
 TEST(Loads, AMeasurementIsKeptMemberByMember) {
     TestFront t;
     const auto made = t.ask(
@@ -31,7 +26,7 @@ TEST(Loads, AMeasurementIsKeptMemberByMember) {
     const auto said = t.ask("PATCH", kMetrics + "/n1/status", R"({"status":)" + status + "}", kMerge);
     ASSERT_EQ(said.code, 200) << said.raw.body;
     EXPECT_EQ(base::to_text(*base::find(t.ask("GET", kMetrics + "/n1").json, {"status"})), status);
-    expect_invalid(
+    expect_refused(
         t.ask("POST", kMetrics,
               R"({"metadata":{"name":"n2"},"spec":{"metricCollectPolicy":{"nodeMemoryCollectPolicy":"some"}}})"),
         "nodeMemoryCollectPolicy: Unsupported value");
@@ -48,19 +43,19 @@ TEST(Loads, LevelsAreKeptAndTheirPercentagesChecked) {
     const auto with = [](const std::string& member) {
         return R"({"spec":{"resourceUsedThresholdWithBE":{)" + member + "}}}";
     };
-    expect_invalid(t.ask("PATCH", kLevels + "/n1", with(R"("cpuSuppressThresholdPercent":101)"), kMerge),
+    expect_refused(t.ask("PATCH", kLevels + "/n1", with(R"("cpuSuppressThresholdPercent":101)"), kMerge),
                    "cpuSuppressThresholdPercent: Invalid value: 101");
-    expect_invalid(t.ask("PATCH", kLevels + "/n1", with(R"("cpuSuppressPolicy":"shares")"), kMerge),
+    expect_refused(t.ask("PATCH", kLevels + "/n1", with(R"("cpuSuppressPolicy":"shares")"), kMerge),
                    "cpuSuppressPolicy: Unsupported value");
 }
 
 TEST(Loads, AnOrderToMoveNamesItsPod) {
     TestFront t;
-    expect_invalid(t.ask("POST", kMoves, R"({"metadata":{"name":"m"},"spec":{}})"), "spec.podRef: Required value");
-    expect_invalid(t.ask("POST", kMoves, R"({"metadata":{"name":"m"},"spec":{"podRef":{"name":"p"},"mode":"Fast"}})"),
+    expect_refused(t.ask("POST", kMoves, R"({"metadata":{"name":"m"},"spec":{}})"), "spec.podRef: Required value");
+    expect_refused(t.ask("POST", kMoves, R"({"metadata":{"name":"m"},"spec":{"podRef":{"name":"p"},"mode":"Fast"}})"),
                    "spec.mode: Unsupported value");
     for (const auto* ttl : {"soon", "-5m", "5"}) {
-        expect_invalid(
+        expect_refused(
             t.ask("POST", kMoves,
                   R"({"metadata":{"name":"m"},"spec":{"podRef":{"name":"p"},"ttl":")" + std::string(ttl) + "\"}}"),
             "spec.ttl: Invalid value");

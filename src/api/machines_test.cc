@@ -13,11 +13,6 @@ std::string devices(const std::string& name, const std::string& list) {
     return R"({"metadata":{"name":")" + name + R"("},"spec":{"devices":[)" + list + "]}}";
 }
 
-void expect_refused(const Answer& answer, std::string_view words) {
-    EXPECT_EQ(answer.code, 422) << answer.raw.body;
-    EXPECT_NE(answer.text({"message"}).find(words), std::string::npos) << answer.text({"message"});
-}
-
 TEST(Machines, ATopologyIsKeptMemberByMember) {
     TestFront t;
     const std::string body =

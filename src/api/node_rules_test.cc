@@ -7,8 +7,6 @@
 namespace berth::api {
 namespace {
 
-constexpr std::string_view kPods = "/api/v1/namespaces/default/pods";
-
 std::string pod_text(const std::string& name, const std::string& node, const std::string& more = "") {
     return R"({"metadata":{"name":")" + name + R"("},"spec":{"nodeName":")" + node +
            R"(","containers":[{"name":"c","image":"i"}])" + more + "}}";
@@ -34,7 +32,7 @@ protected:
             const std::string volumes = R"(,"volumes":[{"name":"s","secret":{"secretName":")" + own +
                                         R"("}},{"name":"m","configMap":{"name":")" + own +
                                         R"("}},{"name":"p","persistentVolumeClaim":{"claimName":")" + own + R"("}}])";
-            put(std::string(kPods), pod_text(own, own == "mine" ? "n1" : "n2", volumes));
+            put(kPods, pod_text(own, own == "mine" ? "n1" : "n2", volumes));
         }
         be("n1");
     }
@@ -114,7 +112,7 @@ TEST_F(Nodes, WriteOnlyTheirOwnNodeAndLease) {
 }
 
 TEST_F(Nodes, SeeOnlyTheirPods) {
-    const std::string pods(kPods);
+    const std::string pods = kPods;
     EXPECT_EQ(code("GET", pods + "/mine"), 200);
     EXPECT_EQ(code("GET", pods + "/theirs"), 403);
     EXPECT_EQ(code("GET", pods + "/nothing"), 403);
@@ -131,7 +129,7 @@ TEST_F(Nodes, SeeOnlyTheirPods) {
 }
 
 TEST_F(Nodes, WriteOnlyTheirPodsStatusAndEndOnlyThem) {
-    const std::string pods(kPods), running = R"({"status":{"phase":"Running"}})";
+    const std::string pods = kPods, running = R"({"status":{"phase":"Running"}})";
     EXPECT_EQ(code("PATCH", pods + "/mine/status", running, kMerge), 200);
     EXPECT_EQ(code("PATCH", pods + "/theirs/status", running, kMerge), 403);
     EXPECT_EQ(code("PATCH", pods + "/nothing/status", running, kMerge), 404);
@@ -162,7 +160,7 @@ TEST_F(Nodes, ReadOnlyWhatTheirPodsMount) {
     EXPECT_EQ(watch(home + "secrets?watch=1&fieldSelector=metadata.name%3Dmine"), 200);
     EXPECT_EQ(watch(home + "secrets?watch=1&fieldSelector=metadata.name%3Dtheirs"), 403);
     EXPECT_EQ(watch("/api/v1/secrets?watch=1&fieldSelector=metadata.name%3Dmine"), 403);
-    EXPECT_EQ(code("DELETE", std::string(kPods) + "/mine?gracePeriodSeconds=0"), 200);
+    EXPECT_EQ(code("DELETE", kPods + "/mine?gracePeriodSeconds=0"), 200);
     EXPECT_EQ(code("GET", home + "secrets/mine"), 403);
 }
 
@@ -176,7 +174,7 @@ TEST_F(Nodes, FindEveryPlaceWhereAPodMentionsThings) {
                                R"("ephemeral":{"volumeClaimTemplate":{"spec":{"accessModes":["ReadWriteOnce"],)"
                                R"("resources":{"requests":{"storage":"1Gi"}}}}}}])");
     pod.insert(pod.find(R"("image":"i")") + 11, containers);
-    put(std::string(kPods), pod);
+    put(kPods, pod);
     const auto mounts = [&](const std::string& kind, const std::string& name) {
         return allowed(node_identity("n1"), {"get", "", kind, "", "default", name}, *t.store);
     };
@@ -247,7 +245,7 @@ TEST_F(Nodes, HaveNothingWithoutTheirGroupOrName) {
     t.peer = {"system:node:n1", {}};
     EXPECT_EQ(code("GET", "/api/v1/nodes/n1"), 403);
     t.peer = {"system:node:", {"system:nodes"}};
-    EXPECT_EQ(code("GET", std::string(kPods)), 403);
+    EXPECT_EQ(code("GET", kPods), 403);
     t.peer = {"n1", {"system:nodes"}};
     EXPECT_EQ(code("GET", "/api/v1/nodes/n1"), 403);
 }

@@ -18,11 +18,6 @@ void add_node(TestFront& t, const std::string& cpu) {
           kMerge);
 }
 
-void expect_refused(const Answer& answer, std::string_view words) {
-    EXPECT_EQ(answer.code, 422) << answer.raw.body;
-    EXPECT_NE(answer.text({"message"}).find(words), std::string::npos) << answer.text({"message"});
-}
-
 TEST(ShareObjects, AConsumerHasAWeightAndMayBeTakenFrom) {
     TestFront t;
     const auto made =

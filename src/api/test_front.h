@@ -1,5 +1,7 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <memory>
 #include <optional>
 #include <string>
@@ -116,6 +118,25 @@ private:
         }
     }
 };
+
+// With a 422 and these words in its message.
+inline void expect_refused(const Answer& answer, std::string_view words) {
+    EXPECT_EQ(answer.code, 422) << answer.raw.body;
+    EXPECT_NE(answer.text({"message"}).find(words), std::string::npos) << answer.text({"message"});
+}
+
+inline const std::string kPods = "/api/v1/namespaces/default/pods";
+inline const std::string kMaps = "/api/v1/namespaces/default/configmaps";
+
+// `more`: of its spec.
+inline std::string pod_body(const std::string& name, const std::string& more = "") {
+    return R"({"metadata":{"name":")" + name + R"(","labels":{"app":")" + name +
+           R"("}},"spec":{"containers":[{"name":"c","image":"i"}])" + more + "}}";
+}
+
+inline std::string map_body(const std::string& name, const std::string& value) {
+    return R"({"metadata":{"name":")" + name + R"("},"data":{"k":")" + value + R"("}})";
+}
 
 inline const Pairs kMerge{{"content-type", "application/merge-patch+json"}};
 inline const Pairs kStrategic{{"content-type", "application/strategic-merge-patch+json"}};

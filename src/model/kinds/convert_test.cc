@@ -2,12 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "model/kinds/test_objects.h"
+
 namespace berth::model {
 namespace {
-
-Json parsed(std::string_view text) {
-    return base::parse_json(text).value();
-}
 
 TEST(Convert, EventsHaveTwoSpellings) {
     const Kind& view = *kinds().of("events.k8s.io/v1", "Event");

@@ -6,35 +6,16 @@
 #include <set>
 
 #include "model/kinds/fields.h"
+#include "model/kinds/test_objects.h"
 
 namespace berth::model {
 namespace {
-
-Json parsed(std::string_view text) {
-    return base::parse_json(text).value();
-}
-
-const Kind& kind_of(const Json& object) {
-    return *kinds().of(base::find_string(object, {"apiVersion"}), base::find_string(object, {"kind"}));
-}
 
 Json defaulted(std::string_view text) {
     Json object = parsed(text);
     EXPECT_TRUE(check_fields(object, *kind_of(object).type).ok());
     apply_defaults(object, kind_of(object));
     return object;
-}
-
-Json drop_nulls(Json value) {
-    if (auto* object = value.if_object()) {
-        for (auto it = object->begin(); it != object->end();) {
-            it->value() = drop_nulls(it->value());
-            it = it->value().is_null() ? object->erase(it) : it + 1;
-        }
-    } else if (auto* list = value.if_array()) {
-        for (auto& item : *list) item = drop_nulls(item);
-    }
-    return value;
 }
 
 // Each line: a random object and what kube-apiserver's scheme makes of it (tests/oracles/kubernetes).

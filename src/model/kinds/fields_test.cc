@@ -4,13 +4,10 @@
 
 #include "base/base64.h"
 #include "model/kinds/kinds.h"
+#include "model/kinds/test_objects.h"
 
 namespace berth::model {
 namespace {
-
-Json parsed(std::string_view text) {
-    return base::parse_json(text).value();
-}
 
 const Type& type_of(std::string_view name) {
     return *types()->find(name);

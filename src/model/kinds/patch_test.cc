@@ -7,26 +7,10 @@
 
 #include "base/test_cost.h"
 #include "model/kinds/kinds.h"
+#include "model/kinds/test_objects.h"
 
 namespace berth::model {
 namespace {
-
-Json parsed(std::string_view text) {
-    return base::parse_json(text).value();
-}
-
-// A null member means the same as none once the object is decoded.
-Json drop_nulls(Json value) {
-    if (auto* object = value.if_object()) {
-        for (auto it = object->begin(); it != object->end();) {
-            it->value() = drop_nulls(it->value());
-            it = it->value().is_null() ? object->erase(it) : it + 1;
-        }
-    } else if (auto* list = value.if_array()) {
-        for (auto& item : *list) item = drop_nulls(item);
-    }
-    return value;
-}
 
 struct PatchCase {
     std::string_view document, patch, expected;  // expected "": refused

@@ -9,13 +9,10 @@
 
 #include "model/kinds/defaults.h"
 #include "model/kinds/fields.h"
+#include "model/kinds/test_objects.h"
 
 namespace berth::model {
 namespace {
-
-Json parsed(std::string_view text) {
-    return base::parse_json(text).value();
-}
 
 using ByField = std::map<std::string, std::set<std::string>>;
 
