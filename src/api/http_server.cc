@@ -9,6 +9,7 @@
 #include "api/http_exchange.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "base/tls_server.h"
 
 namespace berth::api {
 
@@ -57,22 +58,10 @@ void work_out_authorities(SSL_CTX* context) {
     }
 }
 
-// What a hello may make us compute: the client chooses the group, and one of the finite-field ones costs a thousand
-// times as much as a curve (ffdhe8192 152 ms).
-constexpr const char* kGroups = "X25519:P-256:P-384";
-// Forward secrecy and authenticated encryption only: no CBC. TLS 1.3's own suites are all of that kind.
-constexpr const char* kTls12Suites = "ECDHE+AESGCM:ECDHE+CHACHA20:!aNULL:!PSK";
-
-// Sessions are never resumed: a resumed one would skip the check of the client's certificate.
 Result<std::unique_ptr<asio::ssl::context>> tls_context(const TlsKeys& keys) {
     auto context = std::make_unique<asio::ssl::context>(asio::ssl::context::tls_server);
     SSL_CTX* native = context->native_handle();
-    SSL_CTX_set_min_proto_version(native, TLS1_2_VERSION);
-    SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
-    SSL_CTX_set_options(native, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
-    SSL_CTX_set_num_tickets(native, 0);
-    SSL_CTX_set_mode(native, SSL_MODE_RELEASE_BUFFERS);
-    if (SSL_CTX_set1_groups_list(native, kGroups) != 1 || SSL_CTX_set_cipher_list(native, kTls12Suites) != 1) {
+    if (!base::harden_tls_server(native)) {
         return base::internal("this OpenSSL lacks the groups or suites that TLS is served with");
     }
     error_code ec;

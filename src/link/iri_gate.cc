@@ -24,6 +24,7 @@
 
 #include "base/log.h"
 #include "base/thread.h"
+#include "base/tls_server.h"
 
 namespace berth::link {
 namespace {
@@ -45,18 +46,13 @@ int choose_h2(SSL*, const unsigned char** out, unsigned char* size, const unsign
     return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-// As the API's (docs/operating/security.md): cheap groups, no CBC, no resumption, which would skip the certificate.
 Result<std::unique_ptr<asio::ssl::context>> tls_context(const IriKeys& keys) {
     auto context = std::make_unique<asio::ssl::context>(asio::ssl::context::tls_server);
     SSL_CTX* native = context->native_handle();
-    SSL_CTX_set_min_proto_version(native, TLS1_2_VERSION);
-    SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
-    SSL_CTX_set_options(native, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
-    SSL_CTX_set_num_tickets(native, 0);
-    SSL_CTX_set_alpn_select_cb(native, choose_h2, nullptr);
-    if (SSL_CTX_set1_groups_list(native, "X25519:P-256:P-384") != 1 ||
-        SSL_CTX_set_cipher_list(native, "ECDHE+AESGCM:ECDHE+CHACHA20:!aNULL:!PSK") != 1)
+    if (!base::harden_tls_server(native)) {
         return base::internal("this OpenSSL lacks the groups or suites that TLS is served with");
+    }
+    SSL_CTX_set_alpn_select_cb(native, choose_h2, nullptr);
     error_code ec;
     context->use_certificate_chain(asio::buffer(keys.certificate), ec);
     if (!ec) context->use_private_key(asio::buffer(keys.key), asio::ssl::context::pem, ec);
