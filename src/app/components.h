@@ -18,7 +18,7 @@ struct UpOptions {
     std::string node_memory = "32Gi";
     std::vector<std::string> node_labels;
     std::string node_topology;  // as node::read_machine() knows one; empty: nothing is said of their CPUs
-    std::string node_gpus;      // as read_simulated_gpus() knows them; empty: there are none
+    std::string node_gpus;      // as run::read_simulated_gpus() knows them; empty: there are none
     std::string nodes_file;
     std::string import_file;
     bool no_scheduler = false;

@@ -11,7 +11,6 @@
 #include "api/call.h"
 #include "api/pki.h"
 #include "app/local_link.h"
-#include "app/simulated_gpus.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mentions.h"
@@ -19,10 +18,10 @@
 #include "cli/input_check.h"
 #include "control/simulated.h"
 #include "control/volumes.h"
-#include "model/cpu_topology.h"
 #include "model/kinds/effects.h"
 #include "model/quantity.h"
 #include "node/machine.h"
+#include "run/simulated_machines.h"
 
 namespace berth::app {
 namespace {
@@ -172,30 +171,6 @@ Result<control::SimulatedNode> node_template(const UpOptions& options) {
     return node;
 }
 
-// What is said of the CPUs of a simulated node. Memory is not counted by NUMA node there.
-Json topology_of(const node::Machine& machine, const std::string& name) {
-    JsonArray detail;
-    for (const auto& cpu : machine.cpus) {
-        detail.push_back(JsonObject{{"id", cpu.id}, {"core", cpu.core}, {"socket", cpu.socket}, {"node", cpu.numa}});
-    }
-    JsonArray zones;
-    for (const auto& numa : machine.numas) {
-        const auto cpus = std::count_if(machine.cpus.begin(), machine.cpus.end(),
-                                        [&](const auto& cpu) { return cpu.numa == numa.id; });
-        const std::string amount = fmt::format("{}", cpus);
-        const JsonObject cpu{{"name", "cpu"}, {"capacity", amount}, {"allocatable", amount}, {"available", amount}};
-        zones.push_back(
-            JsonObject{{"name", fmt::format("node-{}", numa.id)}, {"type", "Node"}, {"resources", JsonArray{cpu}}});
-    }
-    const JsonObject notes{{model::kCpuTopology, base::to_text(JsonObject{{"detail", std::move(detail)}})},
-                           {control::kSimulatedNode, "true"}};
-    return JsonObject{{"kind", "NodeResourceTopology"},
-                      {"apiVersion", "topology.node.k8s.io/v1alpha1"},
-                      {"metadata", JsonObject{{"name", name}, {"annotations", notes}}},
-                      {"topologyPolicies", JsonArray{"None"}},
-                      {"zones", std::move(zones)}};
-}
-
 // What a file brings that nobody acts on: told once for all objects of which the same is to be said.
 void tell_effects(const std::string& file, const std::vector<Json>& objects, const model::Kinds& kinds) {
     struct Said {
@@ -247,9 +222,9 @@ Status create_nodes(Server& server, const UpOptions& options, link::ApiClient& d
         machine = TRY(node::read_machine(options.node_topology));
         if (options.node_cpu == UpOptions().node_cpu) node.cpu = fmt::format("{}", machine->cpus.size());
     }
-    const SimulatedGpus gpus =
-        options.node_gpus.empty() ? SimulatedGpus() : TRY(read_simulated_gpus(options.node_gpus));
-    add_gpus(gpus, node);
+    const run::SimulatedGpus gpus =
+        options.node_gpus.empty() ? run::SimulatedGpus() : TRY(run::read_simulated_gpus(options.node_gpus));
+    run::add_gpus(gpus, node);
     if (const size_t there = server.store().count("nodes"); there > static_cast<size_t>(options.nodes)) {
         base::log_warning("The store has more nodes than --nodes asks for; none is removed",
                           {{"nodes", there}, {"asked", options.nodes}});
@@ -258,8 +233,8 @@ Status create_nodes(Server& server, const UpOptions& options, link::ApiClient& d
     for (int i = 0; i < options.nodes; ++i) {
         node.name = fmt::format("node-{}", i);
         TRY(create_once(server, pipeline, control::simulated_node(node, server.context().clock.wall())));
-        if (machine) TRY(create_once(server, pipeline, topology_of(*machine, node.name)));
-        if (gpus.count > 0) TRY(create_once(server, pipeline, device_of(gpus, machine, node.name)));
+        if (machine) TRY(create_once(server, pipeline, run::topology_of(*machine, node.name)));
+        if (gpus.count > 0) TRY(create_once(server, pipeline, run::device_of(gpus, machine, node.name)));
     }
     return pipeline.arrive();
 }

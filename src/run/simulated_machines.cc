@@ -1,4 +1,4 @@
-#include "app/simulated_gpus.h"
+#include "run/simulated_machines.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,10 @@
 #include <utility>
 
 #include "base/json.h"
+#include "model/cpu_topology.h"
 #include "model/quantity.h"
 
-namespace berth::app {
+namespace berth::run {
 namespace {
 
 constexpr int32_t kMostGpus = 64;
@@ -93,4 +94,27 @@ Json device_of(const SimulatedGpus& gpus, const std::optional<node::Machine>& ma
                       {"spec", JsonObject{{"devices", std::move(devices)}}}};
 }
 
-}  // namespace berth::app
+Json topology_of(const node::Machine& machine, const std::string& name) {
+    JsonArray detail;
+    for (const auto& cpu : machine.cpus) {
+        detail.push_back(JsonObject{{"id", cpu.id}, {"core", cpu.core}, {"socket", cpu.socket}, {"node", cpu.numa}});
+    }
+    JsonArray zones;
+    for (const auto& numa : machine.numas) {
+        const auto cpus = std::count_if(machine.cpus.begin(), machine.cpus.end(),
+                                        [&](const auto& cpu) { return cpu.numa == numa.id; });
+        const std::string amount = fmt::format("{}", cpus);
+        const JsonObject cpu{{"name", "cpu"}, {"capacity", amount}, {"allocatable", amount}, {"available", amount}};
+        zones.push_back(
+            JsonObject{{"name", fmt::format("node-{}", numa.id)}, {"type", "Node"}, {"resources", JsonArray{cpu}}});
+    }
+    const JsonObject notes{{model::kCpuTopology, base::to_text(JsonObject{{"detail", std::move(detail)}})},
+                           {control::kSimulatedNode, "true"}};
+    return JsonObject{{"kind", "NodeResourceTopology"},
+                      {"apiVersion", "topology.node.k8s.io/v1alpha1"},
+                      {"metadata", JsonObject{{"name", name}, {"annotations", notes}}},
+                      {"topologyPolicies", JsonArray{"None"}},
+                      {"zones", std::move(zones)}};
+}
+
+}  // namespace berth::run

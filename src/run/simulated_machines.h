@@ -8,7 +8,7 @@
 #include "control/simulated.h"
 #include "node/machine.h"
 
-namespace berth::app {
+namespace berth::run {
 
 // The GPUs of a simulated node, as --node-gpus says them: "8", or "8:A100".
 struct SimulatedGpus {
@@ -23,4 +23,7 @@ void add_gpus(const SimulatedGpus& gpus, control::SimulatedNode& node);
 // The Device of such a node: two GPUs on a PCIe switch, evenly over the machine's NUMA nodes.
 Json device_of(const SimulatedGpus& gpus, const std::optional<node::Machine>& machine, const std::string& name);
 
-}  // namespace berth::app
+// The NodeResourceTopology of a simulated node with these CPUs. Memory is not counted by NUMA node there.
+Json topology_of(const node::Machine& machine, const std::string& name);
+
+}  // namespace berth::run
