@@ -155,7 +155,7 @@ Result<std::vector<std::unique_ptr<Component>>> start_components(Server& server,
     }
     const auto controllers = [&](link::Wake wake) {
         return std::make_unique<run::ControllersDriver>(doors("berth", "berth-controllers", std::move(wake)),
-                                                        std::move(reconcilers));
+                                                        std::move(reconcilers), descheduler.pace);
     };
     out.push_back(std::make_unique<DriverThread>("controllers", clock, controllers, base::Turn::Behind));
     return out;

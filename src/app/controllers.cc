@@ -91,7 +91,7 @@ public:
         : reservations_("reservations", base::system_clock(), [&](link::Wake wake) {
               return std::make_unique<run::ControllersDriver>(
                   run::ControllersDriver::Doors{std::move(server), std::move(wake), metrics, "berth-reservations"},
-                  reconcilers(work));
+                  reconcilers(work), work.descheduler.pace);
           }) {
         if (!door) return;
         auto way = door->connect();

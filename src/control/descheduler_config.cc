@@ -6,7 +6,11 @@
 #include <limits>
 #include <tuple>
 
+#include "base/json_view.h"
 #include "model/kinds/path.h"
+#include "model/quantity.h"
+#include "model/read_selectors.h"
+#include "model/reader.h"
 #include "model/times.h"
 
 namespace berth::control {
@@ -66,6 +70,12 @@ public:
         out.memory = TRY(inner.number("memory", 0, 100));
         return inner.end();
     }
+    Result<std::string> word(std::string_view name) {
+        const Json* value = take(name);
+        if (value == nullptr) return std::string();
+        if (!value->is_string()) return wrong(at(name), *value, "is no text");
+        return std::string(value->get_string());
+    }
     Status words_into(std::string_view name, std::vector<std::string>& out) {
         const Json* value = take(name);
         if (value == nullptr) return {};
@@ -98,24 +108,88 @@ Result<const JsonObject*> object_at(Fields& fields, std::string_view name) {
     return &value->get_object();
 }
 
-Status read_node_selector(Fields& fields, LoadRules& out) {
-    const JsonObject* selector = TRY(object_at(fields, "nodeSelector"));
-    Fields inner(*selector, fields.at("nodeSelector"));
-    const JsonObject* labels = TRY(object_at(inner, "matchLabels"));
-    std::vector<Labels::Entry> entries;
-    for (const auto& label : *labels) {
-        if (!label.value().is_string()) return wrong(inner.at("matchLabels"), label.value(), "is no text");
-        entries.emplace_back(label.key(), std::string(label.value().get_string()));
-    }
-    out.node_labels = Labels(std::move(entries));
-    return inner.end();
+// metav1.LabelSelector; absent: nullopt.
+Result<std::optional<Selector>> read_selector(Fields& fields, std::string_view name) {
+    const Json* given = fields.take(name);
+    if (given == nullptr) return std::optional<Selector>();
+    if (!given->is_object()) return wrong(fields.at(name), *given, "is no object");
+    Fields inner(given->get_object(), fields.at(name));
+    for (const auto* known : {"matchLabels", "matchExpressions"}) inner.take(known);
+    TRY(inner.end());
+    base::JsonParser parser;
+    const std::string text = base::to_text(*given);
+    const auto view = parser.parse(text);
+    std::string trouble;
+    auto read = view ? model::to_selector(model::read_label_selector(model::Reader(*view, trouble)))
+                     : Result<Selector>(view.error());
+    if (!trouble.empty()) return base::bad_request(fmt::format("{}: {}", fields.at(name), trouble));
+    if (!read) return base::bad_request(fmt::format("{}: {}", fields.at(name), read.error().message));
+    return std::optional(std::move(*read));
 }
 
-Status read_anomaly(Fields& fields, LoadRules& out) {
+// Calls read(fields) for each object of a list.
+template <class Read>
+Status each_of(Fields& fields, std::string_view name, Read read) {
+    const Json* list = fields.take(name);
+    if (list == nullptr) return {};
+    if (!list->is_array()) return wrong(fields.at(name), *list, "is no list");
+    size_t index = 0;
+    for (const auto& item : list->get_array()) {
+        const std::string at = fmt::format("{}[{}]", fields.at(name), index++);
+        if (!item.is_object()) return wrong(at, item, "is no object");
+        Fields inner(item.get_object(), at);
+        TRY(read(inner));
+        TRY(inner.end());
+    }
+    return {};
+}
+
+// What a pool and the nodes of none have alike. What a pool does not say of weights and patience is as beside it.
+Status read_measure(Fields& fields, LoadMeasure& out) {
+    TRY(fields.percents_into("lowThresholds", out.low));
+    TRY(fields.percents_into("highThresholds", out.high));
+    TRY(fields.percents_into("prodLowThresholds", out.prod_low));
+    TRY(fields.percents_into("prodHighThresholds", out.prod_high));
+    TRY(fields.flag_into("useDeviationThresholds", out.by_deviation));
+    const JsonObject* weights = TRY(object_at(fields, "resourceWeights"));
+    Fields weight(*weights, fields.at("resourceWeights"));
+    TRY(weight.number_into("cpu", out.cpu_weight, 0, 100));
+    TRY(weight.number_into("memory", out.memory_weight, 0, 100));
+    TRY(weight.end());
     const JsonObject* anomaly = TRY(object_at(fields, "anomalyCondition"));
-    Fields inner(*anomaly, fields.at("anomalyCondition"));
-    TRY(inner.number_into("consecutiveAbnormalities", out.abnormal, 1));
-    return inner.end();
+    Fields condition(*anomaly, fields.at("anomalyCondition"));
+    TRY(condition.number_into("consecutiveAbnormalities", out.abnormal, 1));
+    TRY(condition.end());
+    if (auto selector = TRY(read_selector(fields, "nodeSelector"))) out.nodes = std::move(*selector);
+    for (const auto& [low, high, what] : {std::tuple(&out.low, &out.high, "highThresholds"),
+                                          std::tuple(&out.prod_low, &out.prod_high, "prodHighThresholds")}) {
+        const bool crossed = (low->cpu && high->cpu && *low->cpu > *high->cpu) ||
+                             (low->memory && high->memory && *low->memory > *high->memory);
+        if (crossed && !out.by_deviation)
+            return base::bad_request(fmt::format("{}: below the low ones", fields.at(what)));
+    }
+    return {};
+}
+
+Status read_pools(Fields& args, LoadRules& out) {
+    return each_of(args, "nodePools", [&](Fields& fields) -> Status {
+        LoadMeasure pool;
+        pool.cpu_weight = out.cpu_weight;
+        pool.memory_weight = out.memory_weight;
+        pool.abnormal = out.abnormal;
+        pool.name = TRY(fields.word("name"));
+        TRY(read_measure(fields, pool));
+        out.pools.push_back(std::move(pool));
+        return {};
+    });
+}
+
+Status read_namespaces(Fields& fields, std::string_view name, Movable& out) {
+    const JsonObject* said = TRY(object_at(fields, name));
+    Fields namespaces(*said, fields.at(name));
+    TRY(namespaces.words_into("include", out.namespaces));
+    TRY(namespaces.words_into("exclude", out.not_namespaces));
+    return namespaces.end();
 }
 
 Status read_low_node_load(const JsonObject& object, LoadRules& out) {
@@ -124,62 +198,75 @@ Status read_low_node_load(const JsonObject& object, LoadRules& out) {
     bool paused = false;
     TRY(args.flag_into("paused", paused));
     out.enable = !paused;
-    TRY(args.percents_into("lowThresholds", out.low));
-    TRY(args.percents_into("highThresholds", out.high));
-    TRY(args.percents_into("prodLowThresholds", out.prod_low));
-    TRY(args.percents_into("prodHighThresholds", out.prod_high));
-    TRY(args.flag_into("useDeviationThresholds", out.by_deviation));
+    TRY(args.flag_into("dryRun", out.dry_run));
+    TRY(read_measure(args, out));
+    TRY(read_pools(args, out));
     TRY(args.flag_into("nodeFit", out.node_fit));
     TRY(args.number_into("numberOfNodes", out.number_of_nodes));
     int64_t seconds = out.expiration / std::chrono::seconds(1);
     TRY(args.number_into("nodeMetricExpirationSeconds", seconds, 1));
     out.expiration = std::chrono::seconds(seconds);
-    const JsonObject* weights = TRY(object_at(args, "resourceWeights"));
-    Fields weight(*weights, args.at("resourceWeights"));
-    TRY(weight.number_into("cpu", out.cpu_weight, 0, 100));
-    TRY(weight.number_into("memory", out.memory_weight, 0, 100));
-    TRY(weight.end());
-    const JsonObject* evictable = TRY(object_at(args, "evictableNamespaces"));
-    Fields namespaces(*evictable, args.at("evictableNamespaces"));
-    TRY(namespaces.words_into("include", out.namespaces));
-    TRY(namespaces.words_into("exclude", out.not_namespaces));
-    TRY(namespaces.end());
-    TRY(read_node_selector(args, out));
-    TRY(read_anomaly(args, out));
-    for (const auto& [low, high, what] : {std::tuple(&out.low, &out.high, "highThresholds"),
-                                          std::tuple(&out.prod_low, &out.prod_high, "prodHighThresholds")}) {
-        const bool crossed = (low->cpu && high->cpu && *low->cpu > *high->cpu) ||
-                             (low->memory && high->memory && *low->memory > *high->memory);
-        if (crossed && !out.by_deviation)
-            return base::bad_request(fmt::format("LowNodeLoad.{}: below the low ones", what));
-    }
+    TRY(read_namespaces(args, "evictableNamespaces", out.movable));
+    const auto read_selectors = [&](Fields& fields) -> Status {
+        TRY(fields.word("name"));
+        if (auto selector = TRY(read_selector(fields, "selector"))) out.movable.labels.push_back(std::move(*selector));
+        return {};
+    };
+    TRY(each_of(args, "podSelectors", read_selectors));
     return args.end();
 }
 
 // 3 or "10%".
-Status read_per_workload(Fields& args, MigrationLimits& out) {
-    const Json* value = args.take("maxMigratingPerWorkload");
+Status read_portion(Fields& args, std::string_view name, MigrationLimits::Portion& out) {
+    const Json* value = args.take(name);
     if (value == nullptr) return {};
     if (value->is_int64() && value->get_int64() > 0 && value->get_int64() <= kMost) {
-        out.per_workload = value->get_int64();
+        out.count = value->get_int64();
         return {};
     }
     const std::string text = value->is_string() ? std::string(value->get_string()) : "";
     const bool percent = text.size() > 1 && text.size() <= 4 && text.back() == '%' &&
                          std::all_of(text.begin(), text.end() - 1, [](char c) { return c >= '0' && c <= '9'; });
-    if (!percent) return wrong(args.at("maxMigratingPerWorkload"), *value, "is neither a number nor a percentage");
-    out.per_workload_percent = std::stoll(text);
+    if (!percent) return wrong(args.at(name), *value, "is neither a number nor a percentage");
+    out.percent = std::stoll(text);
     return {};
+}
+
+// A number a second, 10, 0.5 or "0.5".
+Status read_pace(Fields& args, EvictionPace& out) {
+    if (const Json* value = args.take("evictQPS")) {
+        const auto rate =
+            Quantity::parse(value->is_string() ? std::string(value->get_string()) : base::to_text(*value));
+        if (!rate || rate->milli() <= 0 || rate->milli() > 1000 * kMost)
+            return wrong(args.at("evictQPS"), *value, "is no number above 0");
+        out.milli_per_second = rate->milli();
+    }
+    return args.number_into("evictBurst", out.burst, 1);
+}
+
+Status read_movable(Fields& args, Movable& out) {
+    TRY(args.flag_into("skipCheckExpectedReplicas", out.few_replicas));
+    TRY(args.flag_into("evictSystemCriticalPods", out.critical));
+    TRY(args.flag_into("evictLocalStoragePods", out.local_storage));
+    bool no_claims = !out.claims;
+    TRY(args.flag_into("ignorePvcPods", no_claims));
+    out.claims = !no_claims;
+    const JsonObject* threshold = TRY(object_at(args, "priorityThreshold"));
+    Fields priority(*threshold, args.at("priorityThreshold"));
+    if (const auto value = TRY(priority.number("value"))) out.below_priority = *value;
+    return priority.end();
 }
 
 Status read_migration(const JsonObject& object, DeschedulerConfig& out) {
     Fields args(object, "MigrationController");
     for (const auto* name : {"apiVersion", "kind"}) args.take(name);
     TRY(args.number_into("maxMigratingPerNode", out.limits.per_node, 1));
-    out.load.most_of_node = out.limits.per_node;
     out.limits.globally = TRY(args.number("maxMigratingGlobally", 1));
     out.limits.per_namespace = TRY(args.number("maxMigratingPerNamespace", 1));
-    TRY(read_per_workload(args, out.limits));
+    TRY(read_portion(args, "maxMigratingPerWorkload", out.limits.per_workload));
+    TRY(read_portion(args, "maxUnavailablePerWorkload", out.limits.unavailable));
+    TRY(read_pace(args, out.pace));
+    TRY(read_movable(args, out.load.movable));
     if (const Json* mode = args.take("defaultJobMode")) {
         if (*mode != Json("ReservationFirst") && *mode != Json("EvictDirectly"))
             return wrong(args.at("defaultJobMode"), *mode, "is neither ReservationFirst nor EvictDirectly");
@@ -191,8 +278,10 @@ Status read_migration(const JsonObject& object, DeschedulerConfig& out) {
     const JsonObject* workload = TRY(object_at(limiter, "workload"));
     Fields of_workload(*workload, limiter.at("workload"));
     if (const auto window = TRY(of_workload.duration("duration"))) out.limits.window = *window;
+    TRY(read_portion(of_workload, "maxMigrating", out.limits.in_window));
     TRY(of_workload.end());
     TRY(limiter.end());
+    out.load.limits = out.limits;
     return args.end();
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "control/eviction_pace.h"
 #include "control/low_node_load.h"
 #include "control/migration.h"
 
@@ -10,6 +11,7 @@ namespace berth::control {
 // What moves pods, and how many at once.
 struct DeschedulerConfig {
     MigrationLimits limits;
+    EvictionPace pace;
     LoadRules load;  // off unless it is in a profile
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <tuple>
+#include <utility>
 
 #include "base/int128.h"
 
@@ -14,10 +15,10 @@ constexpr int64_t kWhole = 10'000;  // hundredths of a percent
 struct Part {
     int64_t Load::* of;
     std::optional<int64_t> LoadPercents::* percent;
-    int64_t LoadRules::* weight;
+    int64_t LoadMeasure::* weight;
 };
-constexpr std::array kParts{Part{&Load::cpu, &LoadPercents::cpu, &LoadRules::cpu_weight},
-                            Part{&Load::memory, &LoadPercents::memory, &LoadRules::memory_weight}};
+constexpr std::array kParts{Part{&Load::cpu, &LoadPercents::cpu, &LoadMeasure::cpu_weight},
+                            Part{&Load::memory, &LoadPercents::memory, &LoadMeasure::memory_weight}};
 
 // amount x by / of, divided towards 0.
 int64_t portion(int64_t amount, int64_t by, int64_t of) {
@@ -35,36 +36,38 @@ int64_t mean_of(const std::vector<LoadedNode>& nodes, int64_t Load::* part, bool
     return nodes.empty() ? 0 : sum / static_cast<int64_t>(nodes.size());
 }
 
-int64_t weighted(const Load& used, const Load& size, const LoadRules& rules) {
+int64_t weighted(const Load& used, const Load& size, const LoadMeasure& by) {
     int64_t sum = 0;
-    for (const auto& part : kParts) sum += rules.*part.weight * portion(used.*part.of, kWhole, size.*part.of);
+    for (const auto& part : kParts) sum += by.*part.weight * portion(used.*part.of, kWhole, size.*part.of);
     return sum;
 }
 
 // One look: at all, or at what production uses.
 class Look {
 public:
-    Look(std::vector<LoadedNode>& nodes, const LoadRules& rules, bool prod)
+    Look(std::vector<LoadedNode>& nodes, const LoadRules& rules, const LoadMeasure& by, bool prod)
         : nodes_(nodes),
           rules_(rules),
+          by_(by),
           prod_(prod),
-          high_(prod ? rules.prod_high : rules.high),
-          low_(prod ? rules.prod_low : rules.low),
-          levels_(levels_of(nodes, rules, prod)),
-          all_(levels_of(nodes, rules, false)) {}
+          high_(prod ? by.prod_high : by.high),
+          low_(prod ? by.prod_low : by.low),
+          levels_(levels_of(nodes, by, prod)),
+          all_(levels_of(nodes, by, false)) {}
 
     void balance(const Fits& fits, std::vector<LoadMove>& out) {
         if (!high_.cpu && !high_.memory) return;
+        const auto from = sources();
         find_targets();
         const auto low = static_cast<int64_t>(targets_.size());
         if (low == 0 || low <= rules_.number_of_nodes || targets_.size() == nodes_.size()) return;
-        for (const size_t source : sources()) {
+        for (const size_t source : from) {
             for (const size_t pod : in_order(source)) {
                 auto& node = nodes_[source];
-                if (!is_high(used_of(node, prod_), levels_[source], high_) || node.leaving >= rules_.most_of_node)
+                if (!is_high(used_of(node, prod_), levels_[source], high_) || node.leaving >= rules_.limits.per_node)
                     break;
                 if (spent()) return;
-                const LoadMove move{source, pod, prod_};
+                LoadMove move{source, pod, prod_};
                 if (take(move, fits)) out.push_back(move);
             }
         }
@@ -73,9 +76,11 @@ public:
 private:
     void find_targets() {
         for (size_t i = 0; i < nodes_.size(); ++i) {
-            const auto& node = nodes_[i];
+            auto& node = nodes_[i];
+            node.used += std::exchange(node.coming, {});
+            node.prod += std::exchange(node.coming_prod, {});
             if (!node.schedulable || !is_low(used_of(node, prod_), levels_[i], low_)) continue;
-            if (prod_ && is_high(node.used, all_[i], rules_.high)) continue;
+            if (prod_ && is_high(node.used, all_[i], by_.high)) continue;
             targets_.push_back(i);
             budget_ += room(i);
         }
@@ -90,13 +95,14 @@ private:
                            [&](const auto& part) { return high_.*part.percent && budget_.*part.of <= 0; });
     }
     std::vector<size_t> sources() const {
-        const int64_t borne = rules_.abnormal <= 1 ? 0 : rules_.abnormal;
+        const int64_t borne = by_.abnormal <= 1 ? 0 : by_.abnormal;
         std::vector<size_t> out;
         for (size_t i = 0; i < nodes_.size(); ++i) {
-            if (nodes_[i].abnormal > borne && is_high(used_of(nodes_[i], prod_), levels_[i], high_)) out.push_back(i);
+            if (nodes_[i].gives && nodes_[i].abnormal > borne && is_high(used_of(nodes_[i], prod_), levels_[i], high_))
+                out.push_back(i);
         }
         const auto rank = [&](size_t i) {
-            return std::tuple(-weighted(used_of(nodes_[i], prod_), nodes_[i].size, rules_), nodes_[i].name);
+            return std::tuple(-weighted(used_of(nodes_[i], prod_), nodes_[i].size, by_), nodes_[i].name);
         };
         std::sort(out.begin(), out.end(), [&](size_t a, size_t b) { return rank(a) < rank(b); });
         return out;
@@ -112,7 +118,7 @@ private:
             const auto& pod = node.pods[i];
             return std::tuple(-static_cast<int>(pod.band), pod.priority, -static_cast<int>(pod.kube),
                               -static_cast<int>(pod.qos), pod.deletion_cost, pod.eviction_cost,
-                              -weighted(pod.used, over, rules_), -pod.created.nanos, pod.name);
+                              -weighted(pod.used, over, by_), -pod.created.nanos, pod.name);
         };
         std::vector<size_t> out;
         for (size_t i = 0; i < node.pods.size(); ++i) {
@@ -121,7 +127,7 @@ private:
         std::sort(out.begin(), out.end(), [&](size_t a, size_t b) { return rank(a) < rank(b); });
         return out;
     }
-    bool take(const LoadMove& move, const Fits& fits) {
+    bool take(LoadMove& move, const Fits& fits) {
         auto& from = nodes_[move.node];
         LoadedPod& pod = from.pods[move.pod];
         if (pod.used.cpu < 0) return false;  // it goes already
@@ -131,11 +137,11 @@ private:
             used += pod.used;
             if (pod.band == model::PriorityBand::Prod) prod += pod.used;
             const auto& free = nodes_[i].free;
-            return pod.asked.cpu <= free.cpu && pod.asked.memory <= free.memory &&
-                   !is_high(used, all_[i], rules_.high) && !(prod_ && is_high(prod, levels_[i], high_)) &&
-                   fits(move, i);
+            return pod.asked.cpu <= free.cpu && pod.asked.memory <= free.memory && !is_high(used, all_[i], by_.high) &&
+                   !(prod_ && is_high(prod, levels_[i], high_)) && fits(move, i);
         });
         if (target == targets_.end()) return false;
+        move.target = *target;
         auto& to = nodes_[*target];
         to.used += pod.used;
         if (pod.band == model::PriorityBand::Prod) to.prod += pod.used;
@@ -150,6 +156,7 @@ private:
 
     std::vector<LoadedNode>& nodes_;
     const LoadRules& rules_;
+    const LoadMeasure& by_;
     const bool prod_;
     const LoadPercents &high_, &low_;
     const std::vector<LoadLevels> levels_, all_;  // all_: of everything that is used
@@ -159,15 +166,15 @@ private:
 
 }  // namespace
 
-std::vector<LoadLevels> levels_of(const std::vector<LoadedNode>& nodes, const LoadRules& rules, bool prod) {
-    const auto& high = prod ? rules.prod_high : rules.high;
-    const auto& low = prod ? rules.prod_low : rules.low;
+std::vector<LoadLevels> levels_of(const std::vector<LoadedNode>& nodes, const LoadMeasure& by, bool prod) {
+    const auto& high = prod ? by.prod_high : by.high;
+    const auto& low = prod ? by.prod_low : by.low;
     std::vector<LoadLevels> out(nodes.size());
     for (const auto& part : kParts) {
-        const int64_t mean = rules.by_deviation ? mean_of(nodes, part.of, prod) : 0;
+        const int64_t mean = by.by_deviation ? mean_of(nodes, part.of, prod) : 0;
         const auto level = [&](std::optional<int64_t> percent, int64_t sign) {
             const int64_t hundredths = percent.value_or(100) * (kWhole / 100);
-            return rules.by_deviation ? std::clamp<int64_t>(mean + sign * hundredths, 0, kWhole) : hundredths;
+            return by.by_deviation ? std::clamp<int64_t>(mean + sign * hundredths, 0, kWhole) : hundredths;
         };
         for (size_t i = 0; i < nodes.size(); ++i) {
             const int64_t size = nodes[i].size.*part.of;
@@ -188,10 +195,11 @@ bool is_low(const Load& used, const LoadLevels& levels, const LoadPercents& low)
                        [&](const auto& part) { return !(low.*part.percent) || used.*part.of <= levels.low.*part.of; });
 }
 
-std::vector<LoadMove> moves_for(std::vector<LoadedNode> nodes, const LoadRules& rules, const Fits& fits) {
+std::vector<LoadMove> moves_for(std::vector<LoadedNode> nodes, const LoadRules& rules, const LoadMeasure& by,
+                                const Fits& fits) {
     std::vector<LoadMove> out;
-    Look(nodes, rules, false).balance(fits, out);
-    Look(nodes, rules, true).balance(fits, out);
+    Look(nodes, rules, by, false).balance(fits, out);
+    Look(nodes, rules, by, true).balance(fits, out);
     return out;
 }
 

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "control/low_node_load.h"
 #include "control/migration.h"
@@ -12,19 +12,10 @@
 #include "model/kinds/path.h"
 #include "model/node_reservation.h"
 #include "model/node_selector.h"
-#include "model/quantity.h"
 #include "model/times.h"
 
 namespace berth::control {
 namespace {
-
-constexpr int64_t kForbidden = std::numeric_limits<int32_t>::max();  // an eviction cost
-
-int64_t cost_of(const Object& pod, std::string_view annotation) {
-    const auto* text = pod.meta.annotations.find(annotation);
-    const auto cost = text ? Quantity::parse(*text) : Result<Quantity>(Quantity());
-    return cost ? cost->value() : 0;
-}
 
 Load request_of(const ledger::PodEntry& pod) {
     return {pod.spec->requests.get(model::kCpu), pod.spec->requests.get(model::kMemory)};
@@ -45,7 +36,8 @@ bool may_stand_on(const model::PodSpec& pod, const model::Node& node) {
 // What happened to pods lately, by their uids.
 struct Jobs {
     std::set<std::string, std::less<>> known, under_way;
-    std::map<std::string, int64_t, std::less<>> leaving;  // by node
+    std::map<std::string, int64_t, std::less<>> leaving;                // by node
+    std::map<std::string, std::vector<ObjectPtr>, std::less<>> coming;  // by node
 
     explicit Jobs(const Objects& objects) {
         for (const auto& job : objects.list(kMigrationJobs)) {
@@ -59,36 +51,46 @@ struct Jobs {
             if (phase == "Failed" || phase == "Succeeded") continue;
             under_way.insert(pod->meta.uid);
             ++leaving[pod->node];
+            if (const auto* to = job->meta.annotations.find(kMovesTo)) coming[*to].push_back(pod);
         }
     }
 };
 
-// One look at all nodes, at one time.
+using Seen = std::vector<bool>;  // by row
+
+// One look at the nodes of a pool, at one time.
 class Pass {
 public:
-    Pass(const LoadRules& rules, const Objects& objects, base::Time now)
-        : rules_(rules), objects_(objects), ledger_(objects.ledger()), now_(now), jobs_(objects) {}
+    Pass(const LoadRules& rules, const LoadMeasure& by, const Objects& objects, const Jobs& jobs, base::Time now)
+        : rules_(rules), by_(by), objects_(objects), ledger_(objects.ledger()), jobs_(jobs), now_(now) {}
 
-    Reconciled look() {
-        for (ledger::Row row = 0; row < static_cast<ledger::Row>(ledger_.rows()); ++row) measure(row);
+    // At those that no earlier pool has.
+    Writes look(Seen& seen) {
+        for (ledger::Row row = 0; row < static_cast<ledger::Row>(ledger_.rows()); ++row) {
+            if (!ledger_.alive(row) || !by_.nodes.matches(ledger_.node(row).meta.labels)) continue;
+            if (seen[row]) continue;
+            seen[row] = true;
+            measure(row);
+        }
         judge();
         const Fits fits = [&](const LoadMove& move, size_t target) {
             const auto& pod = ledger_.pod(pods_[move.node][move.pod]);
             return may_stand_on(*pod.spec, ledger_.node(rows_[target]));
         };
-        for (const auto& move : moves_for(nodes_, rules_, fits)) order(move);
-        out_.again = now_ + rules_.interval;
+        for (const auto& move : moves_for(nodes_, rules_, by_, fits)) {
+            if (rules_.dry_run) {
+                would_[move.node].push_back(Json(nodes_[move.node].pods[move.pod].name));
+            } else {
+                order(move);
+            }
+        }
+        for (size_t i = 0; i < nodes_.size(); ++i) tell_count(i);
         return std::move(out_);
     }
 
 private:
     void measure(ledger::Row row) {
-        if (!ledger_.alive(row)) return;
         const model::Node& node = ledger_.node(row);
-        for (const auto& [key, value] : rules_.node_labels) {
-            const auto* has = node.meta.labels.find(key);
-            if (!has || *has != value) return;
-        }
         const auto metric = objects_.find(kNodeMetrics, "", node.meta.name);
         if (!metric) return;
         const auto seen = read_node_metric(metric->document());
@@ -110,9 +112,26 @@ private:
             out.used += used;
             if (is_prod(pod)) out.prod += used;
         }
+        count_coming(out);
         metrics_.push_back(seen);
         rows_.push_back(row);
         nodes_.push_back(std::move(out));
+    }
+
+    // Each with what it uses where it is still.
+    void count_coming(LoadedNode& node) const {
+        const auto pods = jobs_.coming.find(node.name);
+        if (pods == jobs_.coming.end()) return;
+        for (const auto& pod : pods->second) {
+            const auto index = ledger_.find_pod(pod->meta.uid);
+            const auto metric = objects_.find(kNodeMetrics, "", pod->node);
+            if (index == ledger::kNone || !metric) continue;
+            const auto& entry = ledger_.pod(index);
+            const Load used = used_by(entry, read_node_metric(metric->document()));
+            node.coming += used;
+            if (is_prod(entry)) node.coming_prod += used;
+            node.free -= request_of(entry);
+        }
     }
 
     static Load used_by(const ledger::PodEntry& pod, const NodeMetric& seen) {
@@ -130,36 +149,47 @@ private:
 
     // Counts how often each node was too busy, and finds who could leave it.
     void judge() {
-        const auto all = levels_of(nodes_, rules_, false), prod = levels_of(nodes_, rules_, true);
+        const auto all = levels_of(nodes_, by_, false), prod = levels_of(nodes_, by_, true);
         pods_.resize(nodes_.size());
+        counts_.resize(nodes_.size());
+        would_.resize(nodes_.size());
         for (size_t i = 0; i < nodes_.size(); ++i) {
             const bool busy =
-                is_high(nodes_[i].used, all[i], rules_.high) || is_high(nodes_[i].prod, prod[i], rules_.prod_high);
+                is_high(nodes_[i].used, all[i], by_.high) || is_high(nodes_[i].prod, prod[i], by_.prod_high);
             count(i, busy);
             if (busy) find_pods(i);
         }
     }
 
     void count(size_t i, bool busy) {
-        const auto& meta = ledger_.node(rows_[i]).meta;
-        const auto* text = meta.annotations.find(kBusyNode);
+        Count& count = counts_[i];
+        count.busy = busy;
+        const auto* text = ledger_.node(rows_[i]).meta.annotations.find(kBusyNode);
+        count.said = text != nullptr;
+        if (!busy) return;
         const auto document = text ? base::parse_json(*text) : Result<Json>(Json());
         const auto at = document ? model::parse_time(model::string_at(*document, ".at")) : Result<base::Time>(now_);
-        const auto tell = [&](Json value) {
-            out_.writes.push_back(patch_object(
-                "nodes", meta,
-                JsonObject{{"metadata", JsonObject{{"annotations", JsonObject{{kBusyNode, std::move(value)}}}}}}));
-        };
-        if (!busy) {
-            if (text) tell(nullptr);
-            return;
-        }
         const bool follows = text && document && at && now_ < *at + 3 * rules_.interval;
-        const int64_t before = follows ? std::clamp<int64_t>(model::int_at(*document, ".times"), 0, kForbidden) : 0;
-        nodes_[i].abnormal = before;
-        if (follows && now_ < *at + rules_.interval) return;  // it is the same look still
-        nodes_[i].abnormal = before + 1;
-        tell(Json(base::to_text(JsonObject{{"times", before + 1}, {"at", model::time_text(now_)}})));
+        constexpr int64_t kMost = 1'000'000'000;
+        const int64_t before = follows ? std::clamp<int64_t>(model::int_at(*document, ".times"), 0, kMost) : 0;
+        count.same_look = follows && now_ < *at + rules_.interval;
+        nodes_[i].abnormal = before + (count.same_look ? 0 : 1);
+        nodes_[i].gives = !count.same_look;  // what came and went since is not measured yet
+    }
+
+    // What was seen is written once a look; a node that is busy no more loses it.
+    void tell_count(size_t i) {
+        const Count& count = counts_[i];
+        if (count.busy ? count.same_look : !count.said) return;
+        Json value;
+        if (count.busy) {
+            JsonObject said{{"times", nodes_[i].abnormal}, {"at", model::time_text(now_)}};
+            if (!would_[i].empty()) said["wouldMove"] = std::move(would_[i]);
+            value = base::to_text(said);
+        }
+        out_.push_back(patch_object(
+            "nodes", ledger_.node(rows_[i]).meta,
+            JsonObject{{"metadata", JsonObject{{"annotations", JsonObject{{kBusyNode, std::move(value)}}}}}}));
     }
 
     void find_pods(size_t i) {
@@ -183,17 +213,16 @@ private:
         }
     }
 
-    // Somebody makes it again, elsewhere, and nobody has tried it lately.
+    // Nobody has tried it lately, and its workload does not go as a whole.
     bool may_leave(const Object& pod) const {
-        const auto* controller = pod.meta.controller();
-        if (!controller || controller->kind == "DaemonSet" || controller->kind == "Node") return false;
-        if (!is_active(pod) || jobs_.known.contains(pod.meta.uid)) return false;
-        if (cost_of(pod, "scheduling.koordinator.sh/eviction-cost") >= kForbidden) return false;
-        if (pod.meta.annotations.has("descheduler.alpha.kubernetes.io/evict")) return true;
-        const auto names = [&](const auto& list) {
-            return std::find(list.begin(), list.end(), pod.meta.ns) != list.end();
-        };
-        return !names(rules_.not_namespaces) && (rules_.namespaces.empty() || names(rules_.namespaces));
+        if (!may_be_moved(pod, rules_.movable) || jobs_.known.contains(pod.meta.uid)) return false;
+        return rules_.movable.few_replicas || !moves_whole(pod);
+    }
+    // E.g. the only pod of a ReplicaSet: between its end and its replacement there would be none.
+    bool moves_whole(const Object& pod) const {
+        const auto all = objects_.controlled_by("pods", pod.meta.controller()->uid);
+        const auto active = std::count_if(all.begin(), all.end(), [](const auto& each) { return is_active(*each); });
+        return moves_per_workload(active, rules_.limits) >= active;
     }
 
     void order(const LoadMove& move) {
@@ -204,13 +233,14 @@ private:
             return size == 0 ? 100 : used / std::max<int64_t>(1, size / 100);
         };
         const Load& used = move.for_prod ? node.prod : node.used;
-        out_.writes.push_back(move_job(
+        out_.push_back(move_job(
             *pod,
             {.name = fmt::format("low-node-load-{}", pod->meta.uid),
              .label = kRelieves,
              .node = node.name,
              .mode = rules_.job_mode,
              .ttl = rules_.job_ttl,
+             .to = rules_.node_fit ? nodes_[move.target].name : "",
              .reason = "NodeTooBusy",
              .message = fmt::format("node {} uses {} % of its cpu and {} % of its memory{}, {} times in "
                                     "a row: the pod is moved to one that is less busy",
@@ -218,17 +248,24 @@ private:
                                     move.for_prod ? " for production" : "", node.abnormal)}));
     }
 
+    struct Count {
+        bool busy = false, said = false, same_look = false;
+    };
+
     const LoadRules& rules_;
+    const LoadMeasure& by_;
     const Objects& objects_;
     const ledger::View& ledger_;
+    const Jobs& jobs_;
     const base::Time now_;
-    const Jobs jobs_;
     // By node that was measured:
     std::vector<LoadedNode> nodes_;
     std::vector<NodeMetric> metrics_;
     std::vector<ledger::Row> rows_;
     std::vector<std::vector<ledger::PodIndex>> pods_;  // as in LoadedNode::pods
-    Reconciled out_;
+    std::vector<Count> counts_;
+    std::vector<JsonArray> would_;  // be moved
+    Writes out_;
 };
 
 class LowNodeLoad final : public Reconciler {
@@ -242,7 +279,16 @@ public:
     std::vector<Key> standing() const override { return {{"", "all"}}; }
     std::vector<Key> concerned(const std::string&, const Object&, const Objects&) const override { return {}; }
     Reconciled reconcile(const Key&, const Objects& objects, base::Time now) const override {
-        return Pass(rules_, objects, now).look();
+        const Jobs jobs(objects);
+        Seen seen(objects.ledger().rows());
+        Reconciled out;
+        const auto look = [&](const LoadMeasure& by) {
+            for (auto& write : Pass(rules_, by, objects, jobs, now).look(seen)) out.writes.push_back(std::move(write));
+        };
+        for (const auto& pool : rules_.pools) look(pool);
+        look(rules_);
+        out.again = now + rules_.interval;
+        return out;
     }
 
 private:

@@ -47,7 +47,7 @@ LoadedPod pod(const std::string& name, int64_t cpu, model::PriorityBand band = m
 
 std::vector<std::string> moved(const std::vector<LoadedNode>& nodes, const LoadRules& with) {
     std::vector<std::string> out;
-    for (const auto& move : moves_for(nodes, with, [](const auto&, size_t) { return true; }))
+    for (const auto& move : moves_for(nodes, with, with, [](const auto&, size_t) { return true; }))
         out.push_back(nodes[move.node].pods[move.pod].name);
     return out;
 }
@@ -84,7 +84,7 @@ TEST(LowNodeLoad, TheBusiestGivesUntilItIsHighNoMore) {
     const auto idle = node("idle", 2'000);
     EXPECT_EQ(moved({busy, idle}, rules()), (Names{"cheap", "larger"})) << "12,000 - 100 - 1,700 is below 10,400";
     LoadRules with = rules();
-    with.most_of_node = 1;
+    with.limits.per_node = 1;
     EXPECT_EQ(moved({busy, idle}, with), Names{"cheap"});
     busy.leaving = 1;
     EXPECT_EQ(moved({busy, idle}, with), Names{}) << "one is on its way already";
@@ -123,13 +123,13 @@ TEST(LowNodeLoad, NobodyIsMovedToWhereHeDoesNotFit) {
     EXPECT_EQ(moved({busy, idle}, rules()), Names{}) << "it asks for more than is free";
     idle.free.cpu = 5'000;
     EXPECT_EQ(moved({busy, idle}, rules()), Names{"p"});
-    EXPECT_TRUE(moves_for({busy, idle}, rules(), [](const auto&, size_t) { return false; }).empty());
+    EXPECT_TRUE(moves_for({busy, idle}, rules(), rules(), [](const auto&, size_t) { return false; }).empty());
 }
 
 // Two idle nodes take 8,400 and 8,400 below high; a third pod of 6,000 would exceed what is left, 4,800.
 TEST(LowNodeLoad, TheBudgetOfTheLowOnesIsNotExceeded) {
     LoadRules with = rules();
-    with.most_of_node = 9;
+    with.limits.per_node = 9;
     std::vector<LoadedNode> nodes;
     for (const auto* name : {"b1", "b2", "b3"}) {
         nodes.push_back(node(name, 16'000));
@@ -164,7 +164,7 @@ TEST(DeschedulerConfig, ReadsWhatItHeedsAndRefusesTheRest) {
     EXPECT_EQ(read->load.high.cpu, 65);
     EXPECT_FALSE(read->load.low.memory);
     EXPECT_EQ(read->load.interval, std::chrono::seconds(30));
-    EXPECT_EQ(read->load.most_of_node, 3);
+    EXPECT_EQ(read->load.limits.per_node, 3);
     EXPECT_EQ(read->load.job_ttl, "2m0s");
     EXPECT_EQ(moves_per_workload(20, read->limits), 4);
     const auto refused = [](const std::string& args) {
@@ -175,9 +175,67 @@ TEST(DeschedulerConfig, ReadsWhatItHeedsAndRefusesTheRest) {
     };
     EXPECT_EQ(refused(R"({"highThresholds":{"cpu":101}})"),
               "LowNodeLoad.highThresholds.cpu: 101 is no whole number from 0 to 100");
-    EXPECT_EQ(refused(R"({"dryRun":true})"), "LowNodeLoad.dryRun: nothing here heeds it");
+    EXPECT_EQ(refused(R"({"detectorCacheTimeout":"5m"})"), "LowNodeLoad.detectorCacheTimeout: nothing here heeds it");
+    EXPECT_EQ(refused(R"({"nodePools":[{"highThresholds":{"disk":5}}]})"),
+              "LowNodeLoad.nodePools[0].highThresholds.disk: nothing here heeds it");
+    EXPECT_EQ(refused(R"({"podSelectors":[{"selector":{"matchExpressions":[{"key":"a","operator":"Is"}]}}]})"),
+              "LowNodeLoad.podSelectors[0].selector: \"Is\" is not a valid label selector operator");
+    EXPECT_EQ(refused(R"({"nodePools":{}})"), "LowNodeLoad.nodePools: {} is no list");
     EXPECT_EQ(refused(R"({"lowThresholds":{"cpu":70},"highThresholds":{"cpu":60}})"),
               "LowNodeLoad.highThresholds: below the low ones");
+}
+
+DeschedulerConfig configured(const std::string& load, const std::string& migration = "{}") {
+    const auto read = read_descheduler_config(*base::parse_json(
+        R"({"kind":"DeschedulerConfiguration","profiles":[{"pluginConfig":[{"name":"LowNodeLoad","args":)" + load +
+        R"(},{"name":"MigrationController","args":)" + migration + "}]}]}"));
+    EXPECT_TRUE(read) << read.error().message;
+    return read ? *read : DeschedulerConfig();
+}
+
+TEST(DeschedulerConfig, PoolsSelectorsAndPaces) {
+    const auto read = configured(
+        R"({"dryRun":true,"resourceWeights":{"cpu":3},"anomalyCondition":{"consecutiveAbnormalities":2},
+            "nodePools":[{"name":"gpu","nodeSelector":{"matchExpressions":[{"key":"gpu","operator":"Exists"}]},
+              "lowThresholds":{"cpu":10},"highThresholds":{"cpu":20},"anomalyCondition":{"consecutiveAbnormalities":1}},
+              {"name":"rest","useDeviationThresholds":true,"highThresholds":{"cpu":5},"resourceWeights":{"cpu":1}}],
+            "podSelectors":[{"name":"web","selector":{"matchLabels":{"app":"web"}}}]})",
+        R"({"evictQPS":"0.5","evictBurst":3,"maxUnavailablePerWorkload":"30%","ignorePvcPods":true,
+            "objectLimiters":{"workload":{"duration":"5m","maxMigrating":1}},"priorityThreshold":{"value":9500},
+            "skipCheckExpectedReplicas":true,"evictLocalStoragePods":true,"evictSystemCriticalPods":true})");
+    EXPECT_TRUE(read.load.dry_run);
+    ASSERT_EQ(read.load.pools.size(), 2u);
+    EXPECT_TRUE(read.load.pools[0].nodes.matches(Labels({{"gpu", "a100"}})));
+    EXPECT_FALSE(read.load.pools[0].nodes.matches({}));
+    EXPECT_EQ(read.load.pools[0].high.cpu, 20);
+    EXPECT_EQ(read.load.pools[0].abnormal, 1);
+    EXPECT_EQ(read.load.pools[0].cpu_weight, 3) << "as beside the pools";
+    EXPECT_TRUE(read.load.pools[1].by_deviation);
+    EXPECT_EQ(read.load.pools[1].abnormal, 2);
+    EXPECT_EQ(read.load.pools[1].cpu_weight, 1);
+    EXPECT_EQ(read.load.movable.labels.size(), 1u);
+    EXPECT_EQ(read.load.movable.below_priority, 9500);
+    EXPECT_FALSE(read.load.movable.claims);
+    EXPECT_TRUE(read.load.movable.few_replicas && read.load.movable.local_storage && read.load.movable.critical);
+    EXPECT_EQ(read.pace.milli_per_second, 500);
+    EXPECT_EQ(read.pace.burst, 3);
+    EXPECT_EQ(read.limits.unavailable.of(10), 3);
+    EXPECT_EQ(read.limits.in_window.of(10), 1);
+}
+
+// Two a second and a burst of 2: two at once, then one each 500 ms; who waited long has no more than the burst.
+TEST(EvictionPace, IsABucket) {
+    EvictionTokens tokens({2000, 2});
+    const auto at = [](int64_t ms) { return base::Instant{ms * 1'000'000}; };
+    EXPECT_FALSE(tokens.take(at(1000)));
+    EXPECT_FALSE(tokens.take(at(1000)));
+    EXPECT_EQ(tokens.take(at(1000)), at(1500));
+    EXPECT_EQ(tokens.take(at(1499)), at(1500));
+    EXPECT_FALSE(tokens.take(at(1500)));
+    EXPECT_EQ(tokens.take(at(1500)), at(2000));
+    EXPECT_FALSE(tokens.take(at(9000)));
+    EXPECT_FALSE(tokens.take(at(9000)));
+    EXPECT_TRUE(tokens.take(at(9000)));
 }
 
 class LowNodeLoadTest : public testing::Test {
@@ -203,9 +261,11 @@ protected:
             objects.count(kind, *object);
         }
     }
-    void node(const std::string& name, const JsonObject& annotations = {}, const std::string& spec = "{}") {
-        put("nodes", R"({"kind":"Node","metadata":{"name":")" + name + R"(","uid":"uid-)" + name +
-                         R"(","annotations":)" + base::to_text(annotations) + R"(},"spec":)" + spec +
+    void node(const std::string& name, const JsonObject& annotations = {}, const std::string& spec = "{}",
+              const std::string& labels = "{}") {
+        node_labels[name] = labels;
+        put("nodes", R"({"kind":"Node","metadata":{"name":")" + name + R"(","uid":"uid-)" + name + R"(","labels":)" +
+                         labels + R"(,"annotations":)" + base::to_text(annotations) + R"(},"spec":)" + spec +
                          R"(,"status":{"capacity":{"cpu":"16","memory":"64Gi","pods":"110"},)"
                          R"("allocatable":{"cpu":"16","memory":"64Gi","pods":"110"}}})");
     }
@@ -237,7 +297,8 @@ protected:
         for (const auto& write : reconciler->reconcile({"", "all"}, objects, now).writes) {
             if (write.resource == "nodes") {
                 const Json* note = base::find(write.body, {"metadata", "annotations", kBusyNode});
-                node(write.name, note->is_null() ? JsonObject() : JsonObject{{kBusyNode, *note}});
+                node(write.name, note->is_null() ? JsonObject() : JsonObject{{kBusyNode, *note}}, "{}",
+                     node_labels[write.name]);
                 continue;
             }
             out.emplace_back(base::find_string(write.body, {"metadata", "name"}));
@@ -256,6 +317,7 @@ protected:
         return look();
     }
 
+    std::map<std::string, std::string> node_labels;
     uint64_t revision = 0;
     base::Time now = *model::parse_time("2026-01-01T00:00:00Z");
     Objects objects;
@@ -269,6 +331,31 @@ TEST_F(LowNodeLoadTest, MovesAfterSoManyLooksAndRests) {
     const auto job = objects.find(kMigrationJobs, "", "low-node-load-uid-b");
     EXPECT_EQ(job->meta.labels.get(kRelieves), "n1");
     EXPECT_EQ(base::find_string(job->document(), {"spec", "mode"}), "ReservationFirst");
+    EXPECT_EQ(job->meta.annotations.get(kMovesTo), "n2") << "where it was found to fit";
+}
+
+// n2 uses 1 and may use 10.4: with 5 on their way there, a and b, which use 5, are too many for it.
+TEST_F(LowNodeLoadTest, WhoIsOnHisWayToANodeCountsThere) {
+    node("n3");
+    for (const auto* each : {"x", "y"}) pod(each, "n3");
+    put(kMigrationJobs, R"({"metadata":{"name":"j","uid":"j","annotations":{"berth.dev/moves-to":"n2"}},)"
+                        R"("spec":{"podRef":{"namespace":"ns","name":"x"}}})");
+    const auto measured = [&](const char* x) {
+        measure();
+        metric("n3", "5", "[" + using_cpu("x", x) + "," + using_cpu("y", "3") + "]");
+    };
+    const auto after = [&](const char* x) {
+        for (int i = 0; i < 2; ++i) {
+            measured(x);
+            look();
+            now = now + std::chrono::seconds(60);
+        }
+        measured(x);
+        return look();
+    };
+    EXPECT_EQ(after("7"), Names{}) << "1 + 7 is not low";
+    now = now + std::chrono::hours(1);
+    EXPECT_EQ(after("4"), (Names{"low-node-load-uid-b", "low-node-load-uid-a"})) << "1 + 4 + 3 + 2 is not above 10.4";
 }
 
 TEST_F(LowNodeLoadTest, ANodeThatWasFineBetweenBeginsAnew) {
@@ -297,6 +384,57 @@ TEST_F(LowNodeLoadTest, AnOldMetricSaysNothing) {
     now = now + std::chrono::seconds(180);
     EXPECT_EQ(look(), Names{});
     EXPECT_FALSE(objects.ledger().node(objects.ledger().row_of("n1")).meta.annotations.has(kBusyNode));
+}
+
+TEST_F(LowNodeLoadTest, DryRunOnlySays) {
+    LoadRules with = rules();
+    with.abnormal = 2;
+    with.dry_run = true;
+    reconciler = low_node_load_reconciler(with);
+    EXPECT_EQ(after_three_looks(), Names{});
+    const auto& notes = objects.ledger().node(objects.ledger().row_of("n1")).meta.annotations;
+    EXPECT_NE(notes.get(kBusyNode).find(R"("times":3)"), std::string::npos) << notes.get(kBusyNode);
+    EXPECT_NE(notes.get(kBusyNode).find(R"("wouldMove":["ns/b","ns/a"])"), std::string::npos) << notes.get(kBusyNode);
+}
+
+TEST_F(LowNodeLoadTest, OnlyPodsThatMayBeMoved) {
+    LoadRules with = rules();
+    with.abnormal = 2;
+    with.movable.labels = {*Selector::parse("app=web")};
+    reconciler = low_node_load_reconciler(with);
+    EXPECT_EQ(after_three_looks(), Names{}) << "none is labelled so";
+}
+
+TEST_F(LowNodeLoadTest, TheOnlyPodOfItsWorkloadStays) {
+    for (const auto* other : {"a", "daemon"}) objects.remove("pods", "ns", other);
+    EXPECT_EQ(after_three_looks(), Names{}) << "b would be gone until it is made again";
+    LoadRules with = rules();
+    with.abnormal = 1;
+    with.movable.few_replicas = true;
+    reconciler = low_node_load_reconciler(with);
+    EXPECT_EQ(look(), Names{}) << "it was looked at a moment ago";
+    now = now + std::chrono::seconds(60);
+    measure();
+    EXPECT_EQ(look(), Names{"low-node-load-uid-b"});
+}
+
+// n1 is busy by its pool's measure and not by that of the rest; each pool looks for room among its own.
+TEST_F(LowNodeLoadTest, PoolsAreLookedAtApart) {
+    LoadRules with = rules();
+    with.abnormal = 2;
+    with.low = with.high = {};
+    LoadMeasure pool = rules();
+    pool.abnormal = 2;
+    pool.nodes = *Selector::parse("pool=a");
+    with.pools = {pool};
+    reconciler = low_node_load_reconciler(with);
+    EXPECT_EQ(after_three_looks(), Names{}) << "they are in no pool";
+    node("n1", {}, "{}", R"({"pool":"a"})");
+    EXPECT_EQ(after_three_looks(), Names{}) << "nobody else is in it";
+    node("n2", {}, "{}", R"({"pool":"a"})");
+    now = now + std::chrono::seconds(60);
+    measure();
+    EXPECT_EQ(look(), (Names{"low-node-load-uid-b", "low-node-load-uid-a"}));
 }
 
 }  // namespace

@@ -28,18 +28,18 @@ Status may_move(const Json& pod) {
     return {};
 }
 
-// Every term of the required node affinity, or one new term, also says: not on this node.
-void keep_off(JsonObject& spec, const std::string& node) {
+// Every term of the required node affinity, or one new term, also says: (not) on this node.
+void limit_to(JsonObject& spec, const char* how, const std::string& node) {
     Json document(spec);
     JsonObject& required =
         base::object_at(document, {"affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"});
-    const JsonObject elsewhere{{"key", "metadata.name"}, {"operator", "NotIn"}, {"values", JsonArray{node}}};
+    const JsonObject place{{"key", "metadata.name"}, {"operator", how}, {"values", JsonArray{node}}};
     Json& terms = required["nodeSelectorTerms"];
     if (!terms.is_array() || terms.as_array().empty()) terms = JsonArray{JsonObject{}};
     for (auto& term : terms.as_array()) {
         Json& fields = term.as_object()["matchFields"];
         if (!fields.is_array()) fields = JsonArray{};
-        fields.as_array().push_back(elsewhere);
+        fields.as_array().push_back(place);
     }
     spec = document.as_object();
 }
@@ -68,7 +68,8 @@ Result<Json> migration_of(const Json& pod, const MigrationWishes& wishes) {
     JsonObject spec = base::find(pod, {"spec"})->as_object();
     const std::string node = text_at(pod, {"spec", "nodeName"});
     spec.erase("nodeName");
-    keep_off(spec, node);
+    limit_to(spec, "NotIn", node);
+    if (!wishes.to.empty()) limit_to(spec, "In", wishes.to);
     JsonObject meta{{"namespace", text_at(pod, {"metadata", "namespace"})}};
     if (const Json* labels = base::find(pod, {"metadata", "labels"})) meta["labels"] = *labels;
     const JsonObject owner{{"controller", JsonObject{{"apiVersion", text_at(controller, {"apiVersion"})},

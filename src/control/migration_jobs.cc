@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <tuple>
 
 #include "control/migration.h"
@@ -55,6 +56,14 @@ bool is_recent(const Object& job, base::Time now, base::Duration window) {
     return at && since && now < *since + window;
 }
 
+// How many of a workload's pods others than this one cannot do without: moved, not ready, or on their way out.
+int64_t lacking(const Object& pod, const std::vector<ObjectPtr>& all, const std::set<std::string>& moved) {
+    return std::count_if(all.begin(), all.end(), [&](const ObjectPtr& each) {
+        return each->meta.uid != pod.meta.uid && !is_terminal(*each) &&
+               (is_deleting(*each) || !is_ready(*each) || moved.contains(each->meta.uid));
+    });
+}
+
 // Who may begin: among those that wait, those before this one count as if they had begun.
 bool may_begin(const Object& job, const Object& pod, const Objects& objects, const MigrationLimits& limits,
                base::Time now) {
@@ -62,12 +71,13 @@ bool may_begin(const Object& job, const Object& pod, const Objects& objects, con
         return std::tuple(model::int_at(its_pod.document(), ".spec.priority"), its_job.meta.created, its_job.meta.name);
     };
     const std::string workload = workload_of(pod);
-    int64_t all = 0, on_node = 0, of_namespace = 0, of_workload = 0;
+    int64_t all = 0, on_node = 0, of_namespace = 0, of_workload = 0, ended_lately = 0;
+    std::set<std::string> moved;
     for (const auto& other : objects.list(kMigrationJobs)) {
         if (other->meta.name == job.meta.name) continue;
         const bool passed = has_passed(*other), ended = is_final(*other);
         if (ended) {
-            of_workload +=
+            ended_lately +=
                 is_recent(*other, now, limits.window) && other->meta.annotations.get(kMovedWorkload) == workload;
             continue;
         }
@@ -78,11 +88,16 @@ bool may_begin(const Object& job, const Object& pod, const Objects& objects, con
         of_namespace += text(*other, ".spec.podRef.namespace") == pod.meta.ns;
         on_node += its && its->node == pod.node;
         of_workload += passed ? other->meta.annotations.get(kMovedWorkload) == workload : workload_of(*its) == workload;
+        moved.insert(passed ? std::string(other->meta.annotations.get(kMovedPod)) : its->meta.uid);
     }
-    const auto pods = static_cast<int64_t>(objects.controlled_by("pods", workload).size());
-    const auto below = [](int64_t count, std::optional<int64_t> most) { return !most || count < *most; };
+    const auto pods = objects.controlled_by("pods", workload);
+    const auto count = static_cast<int64_t>(pods.size());
+    const auto below = [](int64_t number, std::optional<int64_t> most) { return !most || number < *most; };
+    const int64_t most = moves_per_workload(count, limits);
     return below(all, limits.globally) && below(of_namespace, limits.per_namespace) &&
-           below(on_node, limits.per_node) && of_workload < moves_per_workload(pods, limits);
+           below(on_node, limits.per_node) && of_workload < most &&
+           of_workload + ended_lately < (limits.in_window.is_said() ? limits.in_window.of(count) : most) &&
+           (!limits.unavailable.is_said() || lacking(pod, pods, moved) < limits.unavailable.of(count));
 }
 
 class Job {
@@ -122,7 +137,7 @@ private:
 
     Reconciled begin(const ObjectPtr& pod) {
         if (!pod) return fail("MissingPod", "its pod is not there");
-        const auto made = migration_of(pod->document(), {ttl_.count() / 1'000'000'000, false});
+        const auto made = migration_of(pod->document(), {ttl_.count() / 1'000'000'000, false, {}});
         // A pod that nobody makes again, and one that comes back to its node, may still be evicted.
         const bool directly = text(job_, ".spec.mode") == "EvictDirectly";
         const auto* controller = pod->meta.controller();
@@ -136,7 +151,8 @@ private:
     // What it is about is kept on the job: its pod will be gone, and another may have its name.
     Reconciled arbitrate(const Object& pod) {
         if (!may_begin(job_, pod, objects_, limits_, now_)) {
-            if (limits_.window > base::Duration::zero()) out_.again = std::min(*out_.again, now_ + kAskAgain);
+            if (limits_.window > base::Duration::zero() || limits_.unavailable.is_said())
+                out_.again = std::min(*out_.again, now_ + kAskAgain);
             return std::move(out_);
         }
         const JsonObject notes{{kPassedArbitration, "true"},
@@ -211,7 +227,8 @@ private:
         // It was there before: somebody took it away, or the job ended another way.
         if (has_condition("ReservationCreated")) return fail("ReservationDeleted", "its reservation is gone");
         if (!pod) return fail("MissingPod", "its pod went before there was room");
-        auto made = migration_of(pod->document(), {ttl_.count() / 1'000'000'000, false});
+        const std::string to(job_.meta.annotations.get(kMovesTo));
+        auto made = migration_of(pod->document(), {ttl_.count() / 1'000'000'000, false, to});
         if (!made) return fail("ForbiddenMigratePod", made.error().message);
         overlay(*made);
         base::object_at(*made, {"metadata"})["name"] = reservation_name();
@@ -353,9 +370,12 @@ private:
 
 }  // namespace
 
+int64_t MigrationLimits::Portion::of(int64_t pods) const {
+    return std::max<int64_t>(1, count ? *count : pods * percent.value_or(0) / 100);
+}
+
 int64_t moves_per_workload(int64_t pods, const MigrationLimits& limits) {
-    if (limits.per_workload) return std::max<int64_t>(1, *limits.per_workload);
-    if (limits.per_workload_percent) return std::max<int64_t>(1, pods * *limits.per_workload_percent / 100);
+    if (limits.per_workload.is_said()) return limits.per_workload.of(pods);
     return pods > 10 ? pods / 10 : pods >= 4 ? 2 : 1;
 }
 
@@ -365,11 +385,12 @@ Write move_job(const Object& pod, const MoveOrder& order) {
                          {"namespace", pod.meta.ns},
                          {"name", pod.meta.name},
                          {"uid", pod.meta.uid}};
-    const Json job(
-        JsonObject{{"apiVersion", "scheduling.koordinator.sh/v1alpha1"},
-                   {"kind", "PodMigrationJob"},
-                   {"metadata", JsonObject{{"name", order.name}, {"labels", JsonObject{{order.label, order.node}}}}},
-                   {"spec", JsonObject{{"podRef", ref}, {"ttl", order.ttl}, {"mode", order.mode}}}});
+    JsonObject meta{{"name", order.name}, {"labels", JsonObject{{order.label, order.node}}}};
+    if (!order.to.empty()) meta["annotations"] = JsonObject{{kMovesTo, order.to}};
+    const Json job(JsonObject{{"apiVersion", "scheduling.koordinator.sh/v1alpha1"},
+                              {"kind", "PodMigrationJob"},
+                              {"metadata", std::move(meta)},
+                              {"spec", JsonObject{{"podRef", ref}, {"ttl", order.ttl}, {"mode", order.mode}}}});
     Write write = model::create_object(kMigrationJobs, "", job);
     write.event =
         model::Event{"v1", "Pod", pod.meta.ns, pod.meta.name, pod.meta.uid, true, order.reason, order.message};

@@ -51,12 +51,18 @@ bool says_something(const std::string& pod) {
                        [&](std::string_view key) { return base::mentions(pod, key); });
 }
 
+bool evicts(const model::Writes& writes) {
+    return std::any_of(writes.begin(), writes.end(),
+                       [](const auto& write) { return write.resource == "pods" && write.subresource == "eviction"; });
+}
+
 }  // namespace
 
-ControllersDriver::ControllersDriver(Doors doors, Reconcilers reconcilers)
+ControllersDriver::ControllersDriver(Doors doors, Reconcilers reconcilers, const control::EvictionPace& pace)
     : session_(std::move(doors.server), std::move(doors.wake)),
       recorder_(session_.server(), std::move(doors.component)),
-      reconcilers_(std::move(reconcilers)) {
+      reconcilers_(std::move(reconcilers)),
+      tokens_(pace) {
     std::set<std::string> followed;
     for (size_t i = 0; i < reconcilers_.size(); ++i) {
         for (const auto& resource : reconcilers_[i]->watches()) watchers_[resource].push_back(i);
@@ -208,6 +214,13 @@ bool ControllersDriver::reconcile_ready() {
         const Job job = *ready_.begin();
         ready_.erase(ready_.begin());
         auto outcome = reconcilers_[job.first]->reconcile(job.second, objects_, now_.wall);
+        if (evicts(outcome.writes)) {
+            // Decided anew when there is a token: its pod may have gone by then.
+            if (const auto later = tokens_.take(now_.now)) {
+                wake_at(job, *later);
+                continue;
+            }
+        }
         if (outcome.again) {
             wake_at(job, now_.now + std::max(base::Duration::zero(), *outcome.again - now_.wall));
         }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/metrics.h"
+#include "control/eviction_pace.h"
 #include "control/reconciler.h"
 #include "link/recorder.h"
 #include "link/session.h"
@@ -28,7 +29,7 @@ public:
         std::string component;   // who speaks in events
     };
     using Reconcilers = std::vector<std::unique_ptr<control::Reconciler>>;
-    ControllersDriver(Doors doors, Reconcilers reconcilers);
+    ControllersDriver(Doors doors, Reconcilers reconcilers, const control::EvictionPace& pace = {});
     ~ControllersDriver() override;
     ControllersDriver(const ControllersDriver&) = delete;
     ControllersDriver& operator=(const ControllersDriver&) = delete;
@@ -94,6 +95,7 @@ private:
     std::map<Job, base::Instant> due_at_;
     std::set<std::pair<base::Instant, Job>> due_;  // the same, by time
     std::shared_ptr<Shown> shown_ = std::make_shared<Shown>();
+    control::EvictionTokens tokens_;
     Moment now_;           // of this turn
     bool active_ = false;  // in the last turn
     bool stopping_ = false;
