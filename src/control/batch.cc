@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "control/batch_zones.h"
 #include "control/node_metric.h"
 #include "control/pods.h"
 #include "ledger/view.h"
@@ -55,11 +56,12 @@ std::pair<std::vector<BatchPod>, std::vector<BatchPod>> pods_of(const ledger::Vi
         BatchPod out;
         out.qos = model::qos_of(pod.spec->labels, kube);
         out.band = model::band_of(pod.spec->labels, pod.priority, out.qos);
+        out.numas = numas_of(pod.which.get(), ledger.cores().at(row));
         const auto seen = metric.pods.find(fmt::format("{}/{}", pod.ns(), std::string_view(pod.name)));
         put(out, request, seen == metric.pods.end() ? nullptr : &seen->second);
         if (seen != metric.pods.end()) metric.pods.erase(seen);
     }
-    for (const auto& [name, seen] : metric.pods) put({seen.qos, seen.band, 0, std::nullopt}, {}, &seen);
+    for (const auto& [name, seen] : metric.pods) put({seen.qos, seen.band, 0, std::nullopt, {}}, {}, &seen);
     return {std::move(cpu), std::move(memory)};
 }
 
@@ -71,8 +73,11 @@ int64_t listed(const model::NodeReservation& reservation, const char* name) {
 
 using Amounts = std::array<int64_t, kLent.size()>;
 
-Amounts amounts_of(const model::Node& node, const ledger::View& ledger, ledger::Row row, const NodeMetric& metric,
-                   const BatchStrategy& strategy) {
+struct Inputs {
+    BatchInput cpu, memory;
+};
+
+Inputs inputs_of(const model::Node& node, const ledger::View& ledger, ledger::Row row, const NodeMetric& metric) {
     const auto reservation = model::view_of(node).reservation;
     auto [cpu_pods, memory_pods] = pods_of(ledger, row, metric);
     const auto kept = [&](model::ResourceId id) {
@@ -103,8 +108,12 @@ Amounts amounts_of(const model::Node& node, const ledger::View& ledger, ledger::
         cpu.prod_reclaimable = metric.reclaimable->cpu;
         memory.prod_reclaimable = metric.reclaimable->memory;
     }
-    return {batch_amount(cpu, strategy.cpu), batch_amount(memory, strategy.memory), mid_amount(cpu, strategy.cpu),
-            mid_amount(memory, strategy.memory)};
+    return {std::move(cpu), std::move(memory)};
+}
+
+Amounts amounts_of(const Inputs& in, const BatchStrategy& strategy) {
+    return {batch_amount(in.cpu, strategy.cpu), batch_amount(in.memory, strategy.memory),
+            mid_amount(in.cpu, strategy.cpu), mid_amount(in.memory, strategy.memory)};
 }
 
 // What the Node says now; nullopt where it says nothing.
@@ -150,12 +159,12 @@ class BatchReconciler final : public Reconciler {
 public:
     std::string_view name() const override { return "batch"; }
     std::string resource() const override { return "nodes"; }
-    std::vector<std::string> watches() const override { return {"nodes", kNodeMetrics}; }
+    std::vector<std::string> watches() const override { return {"nodes", kNodeMetrics, kTopologies}; }
     bool counts() const override { return true; }
 
     std::vector<Key> concerned(const std::string& resource, const Object& object,
                                const Objects& objects) const override {
-        if (resource == "nodes" || resource == kNodeMetrics) return {{"", object.meta.name}};
+        if (resource == "nodes" || resource == kNodeMetrics || resource == kTopologies) return {{"", object.meta.name}};
         if (resource == "pods" && !object.node.empty() && objects.find(kNodeMetrics, "", object.node))
             return {{"", object.node}};
         return {};
@@ -172,14 +181,26 @@ public:
         const bool says_any = std::any_of(said.begin(), said.end(), [](const auto& each) { return each.has_value(); });
         const NodeMetric read = read_node_metric(metric->document());
         Reconciled out;
+        const auto topology = objects.find(kTopologies, "", target.name);
+        const auto tell_zones = [&](const ZoneAmounts* zones) {
+            if (!topology) return;
+            if (auto write = zones_write(*topology, zones, strategy, now, out.again))
+                out.writes.push_back(std::move(*write));
+        };
         const auto remove = [&](std::string_view why) {
             if (says_any) out.writes.push_back(write_of(node->meta, nullptr, why, now));
+            tell_zones(nullptr);
             return out;
         };
         if (!strategy.enable) return remove("colocation is disabled");
         if (!read.updated || *read.updated + strategy.degrade <= now) return remove("the NodeMetric is too old");
         out.again = *read.updated + strategy.degrade;
-        const auto amounts = amounts_of(objects.ledger().node(row), objects.ledger(), row, read, strategy);
+        const Inputs inputs = inputs_of(objects.ledger().node(row), objects.ledger(), row, read);
+        const auto amounts = amounts_of(inputs, strategy);
+        if (const auto* cores = objects.ledger().cores().at(row)) {
+            const auto zones = zone_amounts(inputs.cpu, inputs.memory, *cores, strategy);
+            tell_zones(&zones);
+        }
         const auto written = written_at(node->document());
         if (differs(said, amounts, strategy.diff_percent) || !written || *written + strategy.refresh <= now) {
             if (!same(said, amounts) || !written) out.writes.push_back(write_of(node->meta, &amounts, fault, now));

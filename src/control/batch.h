@@ -23,6 +23,7 @@ struct BatchPod {
     model::PriorityBand band = model::PriorityBand::Prod;
     int64_t request = 0;
     std::optional<int64_t> used = {};  // by its metric
+    std::vector<int32_t> numas = {};   // that it is on; none: any
 };
 
 struct BatchInput {
@@ -68,7 +69,8 @@ inline constexpr std::string_view kBatchCondition = "BerthBatchResources";
 BatchStrategy strategy_of(const Labels& annotations, const Labels& labels, std::string& fault);
 
 // A node's batch-cpu, batch-memory, mid-cpu and mid-memory from its NodeMetric: written when they changed by more than
-// a tenth or are 300 s old, removed when the metric is 15 minutes old. A node without a NodeMetric is left alone.
+// a tenth or are 300 s old, removed when the metric is 15 minutes old. A node without a NodeMetric is left alone. Where
+// a NodeResourceTopology has zones, batch resources of each are written there likewise (batch_zones.h).
 std::unique_ptr<Reconciler> batch_reconciler();
 
 }  // namespace berth::control

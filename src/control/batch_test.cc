@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/json_view.h"
+#include "control/batch_zones.h"
 #include "control/objects.h"
 #include "control/test_cluster.h"
 #include "ledger/intake.h"
@@ -197,6 +198,107 @@ TEST_F(BatchTest, WhatPodsAskCountsUntilTheyAreMeasured) {
     EXPECT_TRUE(
         written().starts_with(R"({"kubernetes.io/batch-cpu":"20000","kubernetes.io/batch-memory":"32000000000")"))
         << written();
+}
+
+// Two zones of 50 cpu, system 7, LS pods 33 anywhere, 65 %: 50 - 17.5 - 3.5 - 16.5 = 12.5; with 0-19 of the first
+// reserved 50 - 17.5 - 20 - 16.5 < 0.
+TEST(BatchZones, TheSameFormulaForAZone) {
+    const auto cpu = cpu_input();
+    const auto amount = [&](const BatchInput& in, std::optional<int64_t> reserved, int32_t numa) {
+        return batch_amount(zone_input(in, {50'000, reserved, numa}, 2), {});
+    };
+    EXPECT_EQ(amount(cpu, std::nullopt, 0), 12'500);
+    EXPECT_EQ(amount(cpu, 20'000, 0), 0);
+    EXPECT_EQ(amount(cpu, 4'000, 0), 12'000);
+    EXPECT_EQ(amount(cpu, 0, 1), 12'500);
+    auto bound = cpu;
+    bound.pods[0].numas = {1};
+    EXPECT_EQ(amount(bound, std::nullopt, 0), 29'000);
+    EXPECT_EQ(amount(bound, std::nullopt, 1), 0) << "50 - 17.5 - 3.5 - 33";
+    auto odd = cpu;
+    odd.system_used = 7'001;
+    odd.pods[0].used = 33'001;
+    EXPECT_EQ(amount(odd, std::nullopt, 0), 12'498) << "each part is rounded up: 3,501 and 16,501";
+}
+
+class BatchZonesTest : public BatchTest {
+protected:
+    BatchZonesTest() {
+        metric("2026-01-01T00:09:00Z");
+        node("", strategy + "}");
+    }
+    static std::string zone(int numa, const std::string& more) {
+        return fmt::format(R"({{"name":"node-{}","type":"Node","resources":[{{"name":"cpu","capacity":"50",)"
+                           R"("allocatable":"50","available":"50"}},{{"name":"memory","capacity":"60G",)"
+                           R"("allocatable":"60G","available":"60G"}}{}]}})",
+                           numa, more);
+    }
+    static std::string lent(int64_t cpu, int64_t memory) {
+        return fmt::format(
+            R"(,{{"name":"kubernetes.io/batch-cpu","capacity":"{0}","allocatable":"{0}","available":"{0}"}},)"
+            R"({{"name":"kubernetes.io/batch-memory","capacity":"{1}","allocatable":"{1}","available":"{1}"}})",
+            cpu, memory);
+    }
+    // 100 CPUs, of which the second zone has those from 50.
+    void topology(const std::string& first, const std::string& second, const JsonObject& more = {}) {
+        JsonArray detail;
+        for (int id = 0; id < 100; ++id)
+            detail.push_back(JsonObject{{"id", id}, {"core", id}, {"socket", id / 50}, {"node", id / 50}});
+        JsonObject notes{
+            {"node.koordinator.sh/cpu-topology", base::to_text(JsonObject{{"detail", std::move(detail)}})}};
+        for (const auto& [key, value] : more) notes[key] = value;
+        put(kTopologies, R"({"kind":"NodeResourceTopology","metadata":{"name":"n1","uid":"t","annotations":)" +
+                             base::to_text(notes) + R"(},"zones":[)" + zone(0, first) + "," + zone(1, second) + "]}");
+    }
+    // What is written there; "": nothing is.
+    std::string zones() {
+        for (const auto& write : reconcile().writes) {
+            if (write.resource != kTopologies) continue;
+            EXPECT_NE(write.revision, 0U) << "not over what an agent writes meanwhile";
+            return base::to_text(write.body.at("zones"));
+        }
+        return "";
+    }
+    static std::string all(const std::string& first, const std::string& second) {
+        return "[" + zone(0, first) + "," + zone(1, second) + "]";
+    }
+};
+
+// Memory: 60 - 21 - 6 - 16.5 = 16.5.
+TEST_F(BatchZonesTest, EachZoneIsWrittenBesideWhatItsAgentSays) {
+    topology("", "");
+    EXPECT_EQ(zones(), all(lent(12'500, 16'500'000'000), lent(12'500, 16'500'000'000)));
+    topology("", "", {{"node.koordinator.sh/reservation", R"({"reservedCPUs":"0-4"})"}});
+    EXPECT_EQ(zones(), all(lent(11'000, 16'500'000'000), lent(12'500, 16'500'000'000)))
+        << "cores that are reserved count where they are";
+    put("pods",
+        R"({"kind":"Pod","metadata":{"namespace":"ns","name":"new","uid":"p","annotations":)"
+        R"({"scheduling.koordinator.sh/resource-status":"{\"cpuset\":\"50-54\"}"}},"spec":{"nodeName":"n1","priority":9500,)"
+        R"("containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"5","memory":"1G"}}}]},"status":{"phase":"Running"}})");
+    EXPECT_EQ(zones(), all(lent(11'000, 16'500'000'000), lent(7'500, 15'500'000'000))) << "so does a pod with cores";
+}
+
+TEST_F(BatchZonesTest, WrittenWhenItIsWorthIt) {
+    const JsonObject lately{{kZonesWritten, "2026-01-01T00:09:00Z"}}, before{{kZonesWritten, "2026-01-01T00:05:00Z"}};
+    topology(lent(12'500, 16'500'000'000), lent(12'500, 16'500'000'000), before);
+    EXPECT_EQ(zones(), "") << "it is so";
+    topology(lent(12'000, 16'500'000'000), lent(12'500, 16'500'000'000), lately);
+    EXPECT_EQ(zones(), "") << "500 of 12,000";
+    EXPECT_EQ(*reconcile().again, *model::parse_time("2026-01-01T00:14:00Z"));
+    topology(lent(12'000, 16'500'000'000), lent(12'500, 16'500'000'000), before);
+    EXPECT_NE(zones(), "") << "300 s old";
+    topology(lent(11'000, 16'500'000'000), lent(12'500, 16'500'000'000), lately);
+    EXPECT_NE(zones(), "") << "1,500 of 11,000";
+}
+
+TEST_F(BatchZonesTest, AnOldMetricMakesThemZero) {
+    now = *model::parse_time("2026-01-01T00:24:00Z");
+    topology("", "");
+    EXPECT_EQ(zones(), "");
+    topology(lent(12'000, 5), "");
+    EXPECT_EQ(zones(), all(lent(0, 0), ""));
+    topology(lent(0, 0), "");
+    EXPECT_EQ(zones(), "");
 }
 
 }  // namespace

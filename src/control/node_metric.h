@@ -12,6 +12,7 @@
 namespace berth::control {
 
 inline constexpr const char* kNodeMetrics = "slo.koordinator.sh/nodemetrics";
+inline constexpr const char* kTopologies = "topology.node.k8s.io/noderesourcetopologies";
 
 struct Load {
     int64_t cpu = 0;     // thousandths

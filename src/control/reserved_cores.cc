@@ -8,6 +8,7 @@
 
 #include "base/json_view.h"
 #include "control/migration.h"
+#include "control/node_metric.h"
 #include "control/pods.h"
 #include "model/cpu_set.h"
 #include "model/kinds/path.h"
@@ -18,7 +19,6 @@
 namespace berth::control {
 namespace {
 
-const std::string kTopologies = "topology.node.k8s.io/noderesourcetopologies";
 constexpr std::string_view kStatus = "scheduling.koordinator.sh/resource-status";
 constexpr base::Duration kRest = std::chrono::minutes(1);  // after a group, before the next look at a node
 

@@ -217,6 +217,7 @@ void AgentDriver::report_topology(const node::Plan& plan) {
     for (const auto& key : {model::kNodeReservation, node::kPodCpus, kSimulatedAgent}) {
         if (!notes.contains(key) && base::find(*topology_, {"metadata", "annotations", key})) notes[key] = nullptr;
     }
+    keep_others(*topology_, wanted);
     if (has_all(*topology_, wanted)) return;
     send("NodeResourceTopology", model::patch_object(resource, meta_of(*topology_), std::move(wanted)));
 }

@@ -124,6 +124,8 @@ TEST_F(AgentTest, WhatIsSoIsNotWritten) {
     });
     base::object_at(object, {"metadata"})["uid"] = "t";
     base::object_at(object, {"metadata", "labels"})["someone"] = "else";
+    const JsonObject lent{{"name", "kubernetes.io/batch-cpu"}, {"allocatable", "500"}};
+    object.at("zones").at(0).at("resources").as_array().push_back(lent);  // the controllers' word
     script->tell("noderesourcetopologies", base::to_text(object), 3);
     const auto writes = [&] {
         size_t count = 0;
@@ -145,6 +147,7 @@ TEST_F(AgentTest, WhatIsSoIsNotWritten) {
     EXPECT_TRUE(turn_until(driver, clock, [&] {
         return sent("PATCH", kTopologies + "/n1", R"("node.koordinator.sh/reservation":null)");
     }));
+    EXPECT_TRUE(sent("PATCH", kTopologies + "/n1", R"({"name":"kubernetes.io/batch-cpu","allocatable":"500"})"));
 }
 
 TEST_F(AgentTest, GivesBackWhenItStops) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/kinds/path.h"
 #include "model/times.h"
 
 namespace berth::run {
@@ -53,6 +54,26 @@ JsonObject metric_status(const node::Situation& situation, base::Time now) {
                                       {"systemUsage", amounts(situation.usage.system())}}},
             {"podsMetric", std::move(pods)},
             {"prodReclaimableMetric", JsonObject{{"resource", amounts(reclaimable(situation))}}}};
+}
+
+void keep_others(const Json& topology, Json& wanted) {
+    const auto named = [](const JsonArray& list, std::string_view name) {
+        return std::find_if(list.begin(), list.end(),
+                            [&](const Json& each) { return model::string_at(each, ".name") == name; });
+    };
+    Json* zones = wanted.get_object().if_contains("zones");
+    if (zones == nullptr) return;
+    for (auto& zone : zones->get_array()) {
+        const auto& all = model::list_at(topology, ".zones");
+        const auto before = named(all, model::string_at(zone, ".name"));
+        if (before == all.end()) continue;
+        auto& resources = zone.get_object()["resources"].get_array();
+        for (const auto& its : model::list_at(*before, ".resources")) {
+            const auto name = model::string_at(its, ".name");
+            if (name.find('/') != std::string_view::npos && named(resources, name) == resources.end())
+                resources.push_back(its);
+        }
+    }
 }
 
 bool has_all(const Json& object, const Json& wanted) {

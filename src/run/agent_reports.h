@@ -21,6 +21,9 @@ Json new_metric(const std::string& node, const std::string& uid);
 // The whole status. What production asks for and does not use, less a tenth of what it uses, can be had back.
 JsonObject metric_status(const node::Situation& situation, base::Time now);
 
+// Zones are written whole: what others say of theirs (batch resources) stays in those that are wanted.
+void keep_others(const Json& topology, Json& wanted);
+
 // Whether an object has all that is wanted: others may add to it.
 bool has_all(const Json& object, const Json& wanted);
 
