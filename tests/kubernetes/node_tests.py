@@ -142,4 +142,33 @@ def own_node_only(stage):
             assert "forbidden" in told, told
 
 
-TESTS = [whole_chain, own_node_only]
+def evicts_own_only(stage):
+    """An agent evicts pods of its own node, by uid, and no others"""
+    with stage.cluster() as cluster:
+        start_both(cluster)
+        rest_deployments(cluster)
+        install_agents(cluster)
+        cluster.nodes(2)
+        account = agent_account(cluster, "node-0")
+        for node in ("node-0", "node-1"):
+            cluster.make("/api/v1/namespaces/default/pods", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"on-{node}"}, "spec": {
+                "nodeName": node, "terminationGracePeriodSeconds": 0, "containers": [{"name": "c", "image": "pause:3.10"}]}})
+
+        def tried(pod, uid=None):
+            place = f"/api/v1/namespaces/default/pods/{pod}"
+            found = uid or cluster.get(place)["metadata"]["uid"]
+            options = {"preconditions": {"uid": found}} if found != "none" else {}
+            wanted = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": "default"}, "deleteOptions": options}
+            return cluster.kubectl("create", "--raw", place + "/eviction", "-f", "-", stdin=json.dumps(wanted), kubeconfig=account, check=False)
+
+        # The server takes a moment to see a new policy, and lets nothing of it through until it knows the pods.
+        wait_for("it is refused for a pod of another node", lambda: "which is not on it" in tried("on-node-1", "0"))
+        assert "which is not on it" in tried("on-node-1"), "by its uid, too"
+        assert "by uid" in tried("on-node-0", "none"), "without a uid"
+        assert "which is not on it" in tried("on-node-0", "0"), "by a uid that is another's"
+        said = wait_for("its own is evicted", lambda: (lambda told: told if "Success" in told else None)(tried("on-node-0")))
+        assert "Success" in said
+        assert not cluster.get("/api/v1/namespaces/default/pods/on-node-1")["metadata"].get("deletionTimestamp")
+
+
+TESTS = [whole_chain, own_node_only, evicts_own_only]
