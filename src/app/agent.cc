@@ -1,13 +1,16 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cinttypes>
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
+#include <cstring>
 #include <fstream>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -25,52 +28,76 @@
 namespace berth::app {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr const char* kKubeletConfig = "/var/lib/kubelet/config.yaml";
 constexpr const char* kCpuManagerState = "/var/lib/kubelet/cpu_manager_state";
 
-// The kubelet's files, read again when they have changed. One that is not there, and that nobody named, says nothing.
+// The kubelet's files, read again when they have changed; they may be root's alone, so whoever has the right opens
+// them. One that is not there, and that nobody named, says nothing.
 class KubeletFiles {
     struct File {
         std::string path;
-        fs::file_time_type written;
-        bool changed(const std::string& at) {
-            std::error_code error;
-            const auto now = fs::last_write_time(at, error);
-            return !error && std::exchange(written, now) != now;
-        }
+        const char* usual;
+        Status (*read)(const Json& document, node::Kubelet& out);
+        std::optional<struct stat> seen = {};  // nullopt: it is not there
     };
 
 public:
+    using Open = std::function<Result<node::Descriptor>(size_t)>;
+
     KubeletFiles(std::string config, std::string state)
-        : files_{File{std::move(config), {}}, File{std::move(state), {}}} {}
+        : files_{File{std::move(config), kKubeletConfig, node::read_kubelet_config},
+                 File{std::move(state), kCpuManagerState, node::read_cpu_manager_state}},
+          open_([this](size_t which) { return node::open_plain_file(files_.at(which).path); }) {}
+
+    std::vector<std::string> paths() const { return {files_[0].path, files_[1].path}; }
+    void open_by(Open open) { open_ = std::move(open); }
 
     Result<node::Kubelet> read() {
+        std::array<Result<node::Descriptor>, 2> opened{open_(0), open_(1)};
         bool changed = !known_;
-        for (auto& file : files_) changed = file.changed(file.path) || changed;
+        for (size_t i = 0; i < files_.size(); ++i) changed = has_changed(files_[i], opened[i]) || changed;
         if (!changed) return *known_;
+        known_.reset();
         node::Kubelet out;
-        TRY(read_one(files_[0].path, kKubeletConfig, out, node::read_kubelet_config));
-        TRY(read_one(files_[1].path, kCpuManagerState, out, node::read_cpu_manager_state));
+        for (size_t i = 0; i < files_.size(); ++i) TRY(read_one(files_[i], opened[i], out));
         known_ = out;
         return out;
     }
 
 private:
-    template <class Read>
-    static Status read_one(const std::string& path, const char* usual, node::Kubelet& out, Read read) {
-        std::error_code error;
-        if (path == usual && !fs::exists(path, error)) return {};
-        const auto documents = TRY(cli::read_object_file(path));
-        if (documents.size() != 1)
-            return base::bad_request(fmt::format("{} has {} documents, not one", path, documents.size()));
-        if (const Status done = read(documents.front(), out); !done)
-            return base::bad_request(fmt::format("{}: {}", path, done.error().message));
+    static bool has_changed(File& file, const Result<node::Descriptor>& opened) {
+        struct stat now{};
+        if (!opened || ::fstat(opened->get(), &now) != 0) return std::exchange(file.seen, std::nullopt).has_value();
+        const auto before = std::exchange(file.seen, now);
+        return !before || before->st_ino != now.st_ino || before->st_size != now.st_size ||
+               before->st_mtim.tv_sec != now.st_mtim.tv_sec || before->st_mtim.tv_nsec != now.st_mtim.tv_nsec;
+    }
+    static Status read_one(const File& file, const Result<node::Descriptor>& opened, node::Kubelet& out) {
+        if (!opened && opened.error().reason == Reason::NotFound && file.path == file.usual) return {};
+        if (!opened) return opened.error();
+        const auto documents = cli::read_objects(TRY(text_of(file, *opened)));
+        if (!documents) return base::bad_request(fmt::format("{}: {}", file.path, documents.error().message));
+        if (documents->size() != 1)
+            return base::bad_request(fmt::format("{} has {} documents, not one", file.path, documents->size()));
+        if (const Status done = file.read(documents->front(), out); !done)
+            return base::bad_request(fmt::format("{}: {}", file.path, done.error().message));
         return {};
+    }
+    static Result<std::string> text_of(const File& file, const node::Descriptor& fd) {
+        constexpr size_t kMost = size_t{4} << 20;
+        std::string out;
+        std::array<char, 16384> part{};
+        ssize_t got = 0;
+        while (out.size() <= kMost &&
+               (got = ::pread(fd.get(), part.data(), part.size(), static_cast<off_t>(out.size()))) > 0)
+            out.append(part.data(), static_cast<size_t>(got));
+        if (got < 0) return base::bad_request(fmt::format("cannot read {}: {}", file.path, std::strerror(errno)));
+        if (out.size() > kMost) return base::bad_request(fmt::format("cannot read {}: it is too large", file.path));
+        return out;
     }
 
     std::array<File, 2> files_;
+    Open open_;
     std::optional<node::Kubelet> known_;
 };
 
@@ -79,6 +106,7 @@ struct AgentFlags {
     std::string node, topology = "live";
     node::TreeOptions tree;
     std::string kubelet_config = kKubeletConfig, cpu_manager_state = kCpuManagerState;
+    int64_t user = 65532;
     bool once = false, restore = false;
 };
 
@@ -92,6 +120,10 @@ void add_flags(cli::CommandLine& line, AgentFlags& flags) {
     line.flag("--any-files", flags.tree.any_files, "take a folder of plain files for it: a rehearsal");
     line.option("--kubelet-config", flags.kubelet_config, "the kubelet's configuration file").show_default();
     line.option("--cpu-manager-state", flags.cpu_manager_state, "the kubelet's cpu_manager_state").show_default();
+    line.option("--user", flags.user,
+                "whom root becomes to talk to the server, once it has read who it is; 0: it stays root")
+        .show_default()
+        .within(0, 65533);
     line.flag("--once", flags.once, "end when everything is as it should be");
     line.flag("--restore", flags.restore, "give back on the way out what was taken: all CPUs, no quotas");
     add_attached_flags(line, flags.attached);
@@ -128,16 +160,18 @@ private:
     DriverThread thread_;
 };
 
-// Before there are threads: the process that writes is forked here, and this one, which talks to the network, writes no
-// file from then on.
+// Before there are threads: the process that writes, and opens what only root may read, is forked here. This one, which
+// talks to the network, writes no file from then on, and if it is not root has no capability.
 Result<std::unique_ptr<node::Tree>> open_split_tree(AgentFlags& flags, KubeletFiles& kubelet) {
     const auto told = TRY(kubelet.read());
     flags.tree.below = told.cgroup_root;
     flags.tree.systemd = told.cgroup_driver == "systemd";
     auto whole = TRY(node::open_tree(flags.tree));
-    auto tree = TRY(node::split_tree(std::move(whole)));
+    auto tree = TRY(node::split_tree(std::move(whole), kubelet.paths()));
+    kubelet.open_by([split = tree.get()](size_t which) { return split->open_file(which); });
     node::give_up_writing_files();
-    return tree;
+    if (::geteuid() != 0) node::give_up_capabilities();
+    return std::unique_ptr<node::Tree>(std::move(tree));
 }
 
 }  // namespace
@@ -161,6 +195,9 @@ int agent(std::vector<std::string> words) {
     KubeletFiles kubelet(flags.kubelet_config, flags.cpu_manager_state);
     auto tree = open_split_tree(flags, kubelet);
     if (!tree) return line.fail(tree.error());
+    // A rehearsal's files may be its owner's alone.
+    const uid_t user = flags.tree.any_files ? 0 : static_cast<uid_t>(flags.user);
+    flags.attached.connected = [user] { return node::become_user(user); };
     run::AgentDriver::Options options;
     options.node = flags.node;
     options.machine = std::move(*machine);

@@ -57,6 +57,7 @@ public:
         }
         options_.remote.metrics = &metrics_;
         auto server = TRY(link::connect(options_.access, options_.remote));
+        if (options_.connected) TRY(options_.connected());
         auto& leads = metrics_.gauge("leader_election_master_status", "1 while this process leads.",
                                      {{"name", options_.lease_name}});
         wait_for_stop(

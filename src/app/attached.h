@@ -22,6 +22,7 @@ struct AttachedOptions {
     std::string lease_name;
     std::string bind_address;  // of health and metrics; "0" is nowhere
     std::string metrics_token_file;
+    std::function<Status()> connected = {};  // once all files that say who we are were read, before anything is sent
 };
 
 void add_attached_flags(cli::CommandLine& line, AttachedOptions& options);

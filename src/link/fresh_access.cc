@@ -38,8 +38,14 @@ const Access& FreshAccess::get() {
 void FreshAccess::read_again() {
     read_at_ = clock_->now();
     auto files = read_access(options_);
-    if (!files) return base::log_warning("The credentials cannot be read again", {{"error", files.error()}});
+    if (!files) return tell_unreadable(files.error());
+    told_.clear();
     files->exec == files_.exec || !files->exec ? void(become(*files)) : run(*files);
+}
+
+void FreshAccess::tell_unreadable(const Error& error) {
+    if (std::exchange(told_, error.message) != error.message)
+        base::log_warning("The credentials cannot be read again", {{"error", error}});
 }
 
 void FreshAccess::refresh(std::function<void(bool changed)> done) {
@@ -49,7 +55,7 @@ void FreshAccess::refresh(std::function<void(bool changed)> done) {
     read_at_ = clock_->now();
     auto files = read_access(options_);
     if (!files) {
-        base::log_warning("The credentials cannot be read again", {{"error", files.error()}});
+        tell_unreadable(files.error());
         return done(false);
     }
     if (!files->exec) return done(become(*files));

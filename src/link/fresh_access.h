@@ -31,6 +31,7 @@ private:
     FreshAccess(AccessOptions options, const base::Clock& clock) : options_(std::move(options)), clock_(&clock) {}
 
     void read_again();
+    void tell_unreadable(const Error& error);
     void run(const Access& files);
     void on_plugin(const Access& files, Result<Credential> came);
     // What the files say, and in the place of their plugin what it said.
@@ -43,6 +44,7 @@ private:
     Access files_;   // as they were read
     Access access_;  // the same, with the credential
     base::Instant read_at_ = {};
+    std::string told_;  // of why they cannot be read; said once, until they can
     RunPlugin run_;
     Credential credential_;
     std::optional<base::Time> due_;        // the plugin shall run again

@@ -1,6 +1,9 @@
 #include "node/confine.h"
 
+#include <fmt/format.h>
+#include <grp.h>
 #include <linux/audit.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
@@ -12,6 +15,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "node/descriptor.h"
@@ -35,11 +39,11 @@ constexpr bool kPlain = true;
 #endif
 
 constexpr std::array kAllowed{
-    SYS_recvfrom,    SYS_sendto,       SYS_openat2,        SYS_read,           SYS_pwrite64,  SYS_lseek,
-    SYS_fstat,       SYS_close,        SYS_newfstatat,     SYS_write,          SYS_exit,      SYS_exit_group,
-    SYS_mmap,        SYS_munmap,       SYS_mremap,         SYS_mprotect,       SYS_madvise,   SYS_brk,
-    SYS_futex,       SYS_getpid,       SYS_gettid,         SYS_tgkill,         SYS_getrandom, SYS_clock_gettime,
-    SYS_sched_yield, SYS_rt_sigreturn, SYS_rt_sigprocmask, SYS_restart_syscall};
+    SYS_recvfrom,      SYS_sendto,      SYS_sendmsg,      SYS_openat2,        SYS_read,           SYS_pwrite64,
+    SYS_lseek,         SYS_fstat,       SYS_close,        SYS_newfstatat,     SYS_write,          SYS_exit,
+    SYS_exit_group,    SYS_mmap,        SYS_munmap,       SYS_mremap,         SYS_mprotect,       SYS_madvise,
+    SYS_brk,           SYS_futex,       SYS_getpid,       SYS_gettid,         SYS_tgkill,         SYS_getrandom,
+    SYS_clock_gettime, SYS_sched_yield, SYS_rt_sigreturn, SYS_rt_sigprocmask, SYS_restart_syscall};
 
 sock_filter step(uint32_t code, uint32_t value, uint8_t yes = 0, uint8_t no = 0) {
     return {static_cast<uint16_t>(code), yes, no, value};
@@ -75,6 +79,23 @@ bool allow_orders_only() {
     const sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};
     if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;
     return ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+void give_up_capabilities() {
+    ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
+    std::array<__user_cap_data_struct, 2> none{};
+    ::syscall(SYS_capset, &head, none.data());  // refused where there is nothing to give up
+}
+
+Status become_user(uid_t user) {
+    if (::geteuid() != 0 || user == 0) return {};
+    const auto group = static_cast<gid_t>(user);
+    if (::setgroups(0, nullptr) != 0 || ::setresgid(group, group, group) != 0 || ::setresuid(user, user, user) != 0)
+        return base::internal(fmt::format("cannot become user {}: {}", user, std::strerror(errno)));
+    ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    return {};
 }
 
 }  // namespace berth::node

@@ -6,8 +6,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
 
 namespace berth::node {
 namespace {
@@ -47,6 +52,46 @@ TEST(Confine, NoSocketAndNoProcess) {
         return !talks && refused && !starts ? 0 : 1;
     });
     if (said == kCannot) GTEST_SKIP() << "no seccomp here, or a sanitizer that does more";
+    EXPECT_EQ(said, 0);
+}
+
+// What /proc says of each thread.
+bool all_threads(const std::string& line) {
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+        std::ifstream in(task.path() / "status");
+        const std::string text{std::istreambuf_iterator<char>(in), {}};
+        if (text.find(line) == std::string::npos) return false;
+    }
+    return true;
+}
+
+TEST(Confine, RootBecomesSomebodyElse) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can become somebody else";
+    const int said = in_a_child([] {
+        std::atomic<bool> ends = false;
+        std::thread other([&] {
+            while (!ends) std::this_thread::yield();
+        });
+        const bool done = static_cast<bool>(become_user(65532));
+        const bool all = all_threads("\nUid:\t65532\t65532\t65532\t65532\n") &&
+                         all_threads("\nGid:\t65532\t65532\t65532\t65532\n") &&
+                         all_threads("\nCapPrm:\t0000000000000000\n") && all_threads("\nCapEff:\t0000000000000000\n") &&
+                         all_threads("\nGroups:\t \n");
+        ends = true;
+        other.join();
+        return done && all && ::setuid(0) != 0 ? 0 : 1;
+    });
+    EXPECT_EQ(said, 0);
+}
+
+TEST(Confine, NoCapabilityIsLeft) {
+    const int said = in_a_child([] {
+        give_up_capabilities();
+        return all_threads("\nCapEff:\t0000000000000000\n") && all_threads("\nCapAmb:\t0000000000000000\n") &&
+                       all_threads("\nNoNewPrivs:\t1\n")
+                   ? 0
+                   : 1;
+    });
     EXPECT_EQ(said, 0);
 }
 

@@ -168,6 +168,34 @@ TEST(CgroupWriter, AnotherProcessWrites) {
     EXPECT_EQ(at(**split, "kubepods"), "0-7");
 }
 
+// Files that it was told of when it began, as they are now, and no others; links are followed, folders are none.
+TEST(CgroupWriter, OpensWhatTheOtherMayNot) {
+    const Rehearsal there;
+    const fs::path state = fs::path(there.root) / "state", folder = fs::path(there.root) / "folder";
+    fs::create_directory(folder);
+    std::ofstream(state) << "first";
+    auto split = split_tree(there.open(), {state, folder, fs::path(there.root) / "none"});
+    ASSERT_TRUE(split);
+    const auto text = [&] {
+        const auto fd = (*split)->open_file(0);
+        std::string out(100, '\0');
+        const auto got = fd ? ::read(fd->get(), out.data(), out.size()) : -1;
+        out.resize(static_cast<size_t>(std::max<ssize_t>(0, got)));
+        EXPECT_LT(fd ? ::write(fd->get(), "x", 1) : -1, 0) << "to be read only";
+        return out;
+    };
+    EXPECT_EQ(text(), "first");
+    fs::remove(state);
+    std::ofstream(fs::path(there.root) / "second") << "second";
+    fs::create_symlink("second", state);
+    EXPECT_EQ(text(), "second");
+    EXPECT_EQ((*split)->open_file(1).error().message, "cannot read " + folder.string() + ": it is no file");
+    EXPECT_EQ((*split)->open_file(2).error().reason, Reason::NotFound);
+    EXPECT_EQ((*split)->open_file(3).error().message, "a file that is none");
+    EXPECT_EQ((*split)->open_file(1'000'000).error().message, "a file that is none");
+    ASSERT_TRUE((*split)->write("kubepods/besteffort", File::Cpuset, "4")) << "orders go on";
+}
+
 TEST(CgroupWriter, OrdersThatAreNoneAreAnsweredOrEndIt) {
     const Rehearsal there;
     const auto tree = there.open();

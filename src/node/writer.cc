@@ -3,9 +3,11 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/capability.h>
+#include <linux/openat2.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,12 +17,15 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <optional>
 
 #include "node/confine.h"
 #include "node/descriptor.h"
 
 namespace berth::node {
 namespace {
+
+constexpr uint8_t kOpens = 255;  // instead of a File: which of the files, as group_size
 
 // Both ends are one program, so numbers stand as the machine has them.
 struct Order {
@@ -36,13 +41,59 @@ struct Answer {
     std::array<char, 1016> sentence{};
 };
 
+Answer refusal(const Error& error) {
+    Answer answer;
+    answer.code = static_cast<int32_t>(error.reason) + 1;
+    answer.size = static_cast<uint32_t>(std::min(error.message.size(), answer.sentence.size()));
+    std::copy_n(error.message.begin(), answer.size, answer.sentence.begin());
+    return answer;
+}
+
+// nullopt: it was done.
+std::optional<Error> error_in(const Answer& answer) {
+    if (answer.code == 0) return std::nullopt;
+    const auto size = std::min<size_t>(answer.size, answer.sentence.size());
+    return Error{static_cast<Reason>(answer.code - 1), std::string(answer.sentence.data(), size)};
+}
+
+// A descriptor beside the bytes of a message.
+struct Passed {
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+    iovec bytes{};
+    msghdr head{};
+
+    explicit Passed(Answer& answer) : bytes{&answer, sizeof(answer)} {
+        head.msg_iov = &bytes;
+        head.msg_iovlen = 1;
+        head.msg_control = control.data();
+        head.msg_controllen = control.size();
+    }
+    Passed(const Passed&) = delete;
+    Passed& operator=(const Passed&) = delete;
+};
+
+bool send_file(int socket, int fd) {
+    Answer done;
+    Passed passed(done);
+    cmsghdr* note = CMSG_FIRSTHDR(&passed.head);
+    note->cmsg_level = SOL_SOCKET;
+    note->cmsg_type = SCM_RIGHTS;
+    note->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(note), &fd, sizeof(int));
+    return ::sendmsg(socket, &passed.head, MSG_NOSIGNAL) == sizeof(Answer);
+}
+
+bool open_for(int socket, const Order& order, const std::vector<std::string>& files) {
+    auto opened = order.group_size < files.size() ? open_plain_file(files[order.group_size])
+                                                  : Result<Descriptor>(base::bad_request("a file that is none"));
+    if (opened) return send_file(socket, opened->get());
+    const Answer answer = refusal(opened.error());
+    return ::send(socket, &answer, sizeof(answer), MSG_NOSIGNAL) == sizeof(answer);
+}
+
 Answer answer_to(const Order& order, Tree& tree) {
     Answer answer;
-    const auto refuse = [&](const Error& error) {
-        answer.code = static_cast<int32_t>(error.reason) + 1;
-        answer.size = static_cast<uint32_t>(std::min(error.message.size(), answer.sentence.size()));
-        std::copy_n(error.message.begin(), answer.size, answer.sentence.begin());
-    };
+    const auto refuse = [&](const Error& error) { answer = refusal(error); };
     if (order.file >= kFiles || order.group_size > order.group.size() || order.value_size > order.value.size()) {
         refuse(base::bad_request("an order that is none"));
         return answer;
@@ -73,18 +124,18 @@ void drop_rights() {
     ::syscall(SYS_capset, &head, rights.data());  // refused where there is nothing to drop
 }
 
-[[noreturn]] void become_writer(int socket, Tree& tree) {
+[[noreturn]] void become_writer(int socket, Tree& tree, const std::vector<std::string>& files) {
     ::prctl(PR_SET_NAME, "berth-writer", 0, 0, 0);
     // Whoever stops the agent lets it give back what it took first: this process ends when the socket does.
     ::signal(SIGTERM, SIG_IGN);
     ::signal(SIGINT, SIG_IGN);
     drop_rights();
     allow_orders_only();
-    serve_orders(socket, tree);
+    serve_orders(socket, tree, files);
     ::_exit(0);
 }
 
-class Split final : public Tree {
+class Split final : public SplitTree {
 public:
     Split(std::unique_ptr<Tree> tree, Descriptor socket, pid_t writer)
         : tree_(std::move(tree)), socket_(std::move(socket)), writer_(writer) {}
@@ -112,9 +163,25 @@ public:
         if (::send(socket_.get(), &order, sizeof(order), MSG_NOSIGNAL) != sizeof(order) ||
             ::recv(socket_.get(), &answer, sizeof(answer), 0) != sizeof(answer))
             return base::internal("the process that writes cgroups has gone");
-        if (answer.code == 0) return {};
-        const auto size = std::min<size_t>(answer.size, answer.sentence.size());
-        return Error{static_cast<Reason>(answer.code - 1), std::string(answer.sentence.data(), size)};
+        if (auto error = error_in(answer)) return std::move(*error);
+        return {};
+    }
+
+    Result<Descriptor> open_file(size_t which) override {
+        Order order;
+        order.file = kOpens;
+        order.group_size = static_cast<uint16_t>(std::min<size_t>(which, UINT16_MAX));
+        Answer answer;
+        Passed passed(answer);
+        if (::send(socket_.get(), &order, sizeof(order), MSG_NOSIGNAL) != sizeof(order) ||
+            ::recvmsg(socket_.get(), &passed.head, MSG_CMSG_CLOEXEC) != sizeof(answer))
+            return base::internal("the process that writes cgroups has gone");
+        if (auto error = error_in(answer)) return std::move(*error);
+        const cmsghdr* note = CMSG_FIRSTHDR(&passed.head);
+        if (note == nullptr || note->cmsg_type != SCM_RIGHTS) return base::internal("it passed no file");
+        int fd = -1;
+        std::memcpy(&fd, CMSG_DATA(note), sizeof(int));
+        return Descriptor(fd);
     }
 
 private:
@@ -125,18 +192,38 @@ private:
 
 }  // namespace
 
-void serve_orders(int socket, Tree& tree) {
+Result<Descriptor> open_plain_file(const std::string& path) {
+    open_how how{};
+    how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+    how.resolve = RESOLVE_NO_MAGICLINKS;
+    Descriptor fd(static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof(how))));
+    const auto no = [&](std::string_view why) {
+        return Error{errno == ENOENT ? Reason::NotFound : Reason::BadRequest,
+                     fmt::format("cannot read {}: {}", path, why)};
+    };
+    if (fd.get() < 0) return no(std::strerror(errno));
+    struct stat kind{};
+    if (::fstat(fd.get(), &kind) != 0) return no(std::strerror(errno));
+    if (!S_ISREG(kind.st_mode)) return no("it is no file");
+    return fd;
+}
+
+void serve_orders(int socket, Tree& tree, const std::vector<std::string>& files) {
     Order order;
     while (true) {
         const auto got = ::recv(socket, &order, sizeof(order), 0);
         if (got < 0 && errno == EINTR) continue;
         if (got != sizeof(order)) return;
+        if (order.file == kOpens) {
+            if (!open_for(socket, order, files)) return;
+            continue;
+        }
         const Answer answer = answer_to(order, tree);
         if (::send(socket, &answer, sizeof(answer), MSG_NOSIGNAL) != sizeof(answer)) return;
     }
 }
 
-Result<std::unique_ptr<Tree>> split_tree(std::unique_ptr<Tree> tree) {
+Result<std::unique_ptr<SplitTree>> split_tree(std::unique_ptr<Tree> tree, std::vector<std::string> files) {
     std::array<int, 2> ends{};
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
         return base::internal(fmt::format("no socket for the process that writes cgroups: {}", std::strerror(errno)));
@@ -145,9 +232,9 @@ Result<std::unique_ptr<Tree>> split_tree(std::unique_ptr<Tree> tree) {
     if (writer < 0) return base::internal(fmt::format("no process that writes cgroups: {}", std::strerror(errno)));
     if (writer == 0) {
         ours = Descriptor();
-        become_writer(its.get(), *tree);
+        become_writer(its.get(), *tree, files);
     }
-    return std::unique_ptr<Tree>(std::make_unique<Split>(std::move(tree), std::move(ours), writer));
+    return std::unique_ptr<SplitTree>(std::make_unique<Split>(std::move(tree), std::move(ours), writer));
 }
 
 }  // namespace berth::node
