@@ -54,8 +54,8 @@ public:
     using Watch = std::function<void(const control::Writes& writes, bool chooses)>;
     void settle(const Watch& watch);
     void measure(bool all);  // or most nodes: of others the last metric stays
-    void disturb();  // pods come and go, use changes, nodes are cordoned
-    void restart();  // the descheduler is another process now
+    void disturb();          // pods come and go, use changes, nodes are cordoned
+    void restart();          // the descheduler is another process now
     void pass(base::Duration time) { now = now + time; }
 
     Amounts use_of(const std::string& node) const;  // in truth
