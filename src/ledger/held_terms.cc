@@ -69,6 +69,7 @@ void HeldTerms::count(std::span<const uint32_t> ids, Row row, int delta) {
 std::vector<uint32_t> HeldTerms::about(std::string_view ns, const Labels& labels,
                                        const NamespaceLabels& namespaces) const {
     std::vector<uint32_t> ids;
+    if (index_.empty()) return ids;
     index_.candidates(labels, [&](uint32_t id) {
         if (held_term_matches(terms_[id].term, namespaces, ns, labels)) ids.push_back(id);
     });

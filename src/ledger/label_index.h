@@ -24,6 +24,7 @@ public:
         std::erase(from, id);
         if (from.empty() && &from != &others_) by_label_.erase(label_of(selector));
     }
+    bool empty() const { return others_.empty() && by_label_.empty(); }
     // Calls f(id) once for each.
     template <class F>
     void candidates(const Labels& labels, F f) const {

@@ -13,6 +13,7 @@ namespace berth::ledger {
 // Services and controllers by the pods they select.
 class Workloads {
 public:
+    bool empty() const { return by_name_.empty(); }
     void put(model::Workload workload);
     void remove(model::WorkloadKind kind, std::string_view ns, std::string_view name);
 

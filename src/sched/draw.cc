@@ -252,8 +252,11 @@ int64_t reservation_score(const Ask& ask, const View& ledger, Row row) {
 
 ledger::Charges charges_to(std::span<const ReservationIndex> from, const model::PodSpec& spec, const View& ledger) {
     if (from.empty()) return {};
-    if (from.size() == 1 && !spec.requests.empty()) return {{from.front(), spec.requests}};
     ledger::Charges charges(from.size());
+    if (from.size() == 1 && !spec.requests.empty()) {
+        charges.front() = {from.front(), spec.requests};
+        return charges;
+    }
     for (size_t i = 0; i < from.size(); ++i) charges[i].reservation = from[i];
     model::Resources& rest = charges.front().amount = spec.requests;
     each_amount(spec.requests, [&](model::ResourceId id, int64_t amount) {

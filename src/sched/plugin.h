@@ -38,6 +38,8 @@ struct Filter {
     // What the fast way (sched/fast) may rely on. The defaults are always right, and make the ask take the plain way.
     // False only when no row can be struck for this ask, whatever its sums.
     virtual bool concerns(const Ask&, const View&) const { return true; }
+    // False only when it concerns no ask of this spec, whatever is in the ledger: asked once for all pods of a class.
+    virtual bool may_concern(const model::PodSpec&) const { return true; }
     // Whether a row's answer depends on its Node object and, of the spec, on tolerations, nodeSelector, required node
     // terms and nodeName alone.
     virtual bool by_node_alone() const { return false; }

@@ -29,12 +29,34 @@ void Columns::follow(const View& ledger) {
         rank_names(ledger);
         refresh_all(ledger);
         member_epoch_ = changes.member_epoch();
-    } else if (changes.remembers(sequence_)) {
+        sequence_ = changes.sequence();
+    } else if (changes.remembers(looked_)) {
+        changes.replay(looked_, [&](Row row) { look_at(ledger, row); });
+    } else {
+        for (Row row = 0; row < ledger.rows(); ++row) look_at(ledger, row);
+    }
+    looked_ = changes.sequence();
+}
+
+void Columns::bring_up(const View& ledger) {
+    const auto& changes = ledger.changes();
+    if (changes.remembers(sequence_) && changes.sequence() - sequence_ < ledger.rows()) {
         changes.replay(sequence_, [&](Row row) { refresh(ledger, row); });
     } else {
         refresh_all(ledger);
     }
     sequence_ = changes.sequence();
+}
+
+void Columns::look_at(const View& ledger, Row row) {
+    const auto* cpu = ledger.column(model::kCpu);
+    const auto* memory = ledger.column(model::kMemory);
+    const int64_t cpus = cpu ? cpu->allocatable[row] : 0;
+    const int64_t bytes = memory ? memory->allocatable[row] : 0;
+    if (cpus < 0 || bytes < 0) beyond_ = true;
+    if (cpus <= 0 || bytes <= 0) return;
+    const int64_t any = cpu->used[row] | memory->used[row] | ledger.scoring_cpu()[row] | ledger.scoring_memory()[row];
+    if (any < 0) beyond_ = true;
 }
 
 void Columns::resize(size_t rows) {
@@ -70,7 +92,7 @@ void Columns::refresh(const View& ledger, Row row) {
     constexpr int64_t kMany = 1 << 20;
     free_pods_[row] =
         pods ? static_cast<float>(std::clamp<int64_t>(pods->allocatable[row] - pods->used[row], -kMany, kMany)) : 0.0f;
-    if (cpus < 0 || bytes < 0) beyond_ = true;
+    look_at(ledger, row);
     if (cpus <= 0 || bytes <= 0) {
         cpu_used_[row] = memory_used_[row] = kInfinity;
         cpu_per_[row] = memory_per_[row] = 1.0f;
@@ -80,7 +102,6 @@ void Columns::refresh(const View& ledger, Row row) {
     if (!anomalous_.empty()) anomalous_.erase(row);
     const auto scored_cpu = ledger.scoring_cpu()[row];
     const auto scored_memory = ledger.scoring_memory()[row];
-    if (cpu->used[row] < 0 || memory->used[row] < 0 || scored_cpu < 0 || scored_memory < 0) beyond_ = true;
     cpu_used_[row] = static_cast<float>(cpu->used[row]);
     memory_used_[row] = static_cast<float>(memory->used[row]);
     cpu_scored_[row] = static_cast<float>(scored_cpu);

@@ -17,8 +17,10 @@ using ledger::View;
 // The ledger's sums as the kernel reads them, and the order of the nodes' names. Follows the ledger by its change log.
 class Columns {
 public:
-    // Catches up with the ledger.
+    // Catches up with the ledger as far as the order of names and beyond() are concerned, which every decision needs.
     void follow(const View& ledger);
+    // And in what the kernel reads.
+    void bring_up(const View& ledger);
 
     size_t blocks() const { return cpu_used_.size() / kBlock; }
     RowColumns rows() const;
@@ -38,8 +40,10 @@ private:
     void rank_names(const View& ledger);
     void refresh_all(const View& ledger);
     void refresh(const View& ledger, Row row);
+    void look_at(const View& ledger, Row row);
 
-    uint64_t sequence_ = 0;
+    uint64_t sequence_ = 0;  // of the ledger, that the floats stand for
+    uint64_t looked_ = 0;    // that beyond() stands for
     uint64_t member_epoch_ = UINT64_MAX;
     std::vector<float> cpu_used_, memory_used_, cpu_scored_, memory_scored_, cpu_per_, memory_per_, free_pods_;
     std::vector<uint32_t> reversed_rank_;

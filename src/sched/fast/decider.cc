@@ -79,7 +79,7 @@ Row Decider::choose_plain(const Ask& ask, const View& ledger) {
 
 Row Decider::choose_without_credit(Class& c, const Ask& ask, const View& ledger) {
     std::vector<MaxTree>& trees = trees_of(c, ledger);
-    if (reaches_far(ask, ledger)) {
+    if (reaches_far(c, ask, ledger)) {
         ++counts_.far;
         return choose_far(c, ask, ledger, trees);
     }
@@ -101,21 +101,26 @@ bool Decider::cores_are_far(const Ask& ask, const View& ledger) const {
     return terms_.cores != nullptr && ledger.cores().any_demanding() && !plugins::asks_for_cores(*ask.spec);
 }
 
-bool Decider::reaches_far(const Ask& ask, const View& ledger) const {
-    const auto concerns = [&](const auto* filter) { return filter->concerns(ask, ledger); };
+bool Decider::reaches_far(const Class& c, const Ask& ask, const View& ledger) const {
+    const auto concerns = [&](const auto* plugin) { return plugin->concerns(ask, ledger); };
     const auto& of_reservations = terms_.credit_filters;
-    return cores_are_far(ask, ledger) || std::any_of(terms_.far_filters.begin(), terms_.far_filters.end(), concerns) ||
+    return cores_are_far(ask, ledger) || std::any_of(c.far_filters.begin(), c.far_filters.end(), concerns) ||
            (ask.reservation && std::any_of(of_reservations.begin(), of_reservations.end(), concerns)) ||
-           std::any_of(terms_.far_scorers.begin(), terms_.far_scorers.end(),
-                       [&](const auto& weighted) { return weighted.scorer->concerns(ask, ledger); });
+           std::any_of(c.far_scorers.begin(), c.far_scorers.end(), concerns);
 }
 
 // ---- classes
 
 Decider::Class& Decider::class_of(const std::shared_ptr<const model::PodSpec>& spec) {
+    ++uses_;
+    if (last_ != nullptr && last_->spec == spec) {
+        last_->last_use = uses_;
+        return *last_;
+    }
     const auto same = classes_.find(spec.get());
     Class& found = same == classes_.end() ? equal_class(spec) : *same->second;
-    found.last_use = ++uses_;
+    found.last_use = uses_;
+    if (&found != &passing_) last_ = &found;
     return found;
 }
 
@@ -144,6 +149,7 @@ void Decider::begin(Class& c, const std::shared_ptr<const model::PodSpec>& spec,
     c.numbers = {};
     c.cores = terms_.cores != nullptr && plugins::asks_for_cores(*spec);
     c.devices = terms_.devices && spec->devices.asks();
+    find_far(c);
     constexpr float kNoLimit = std::numeric_limits<float>::max();
     ClassNumbers& n = c.numbers;
     n.cpu_limit = n.memory_limit = kNoLimit;
@@ -153,22 +159,34 @@ void Decider::begin(Class& c, const std::shared_ptr<const model::PodSpec>& spec,
         if (id == model::kCpu) n.cpu_limit = 100 + kSlack;
         if (id == model::kMemory) n.memory_limit = 100 + kSlack;
     });
-    const int64_t cpu = spec->requests.get(model::kCpu);
-    const int64_t memory = spec->requests.get(model::kMemory);
-    n.cpu = static_cast<float>(cpu);
-    n.memory = static_cast<float>(memory);
-    n.cpu_scored = static_cast<float>(spec->asked_cpu_milli());
-    n.memory_scored = static_cast<float>(spec->asked_memory());
+    c.cpu = spec->requests.get(model::kCpu);
+    c.memory = spec->requests.get(model::kMemory);
+    c.scored_cpu = spec->asked_cpu_milli();
+    c.scored_memory = spec->asked_memory();
+    n.cpu = static_cast<float>(c.cpu);
+    n.memory = static_cast<float>(c.memory);
+    n.cpu_scored = static_cast<float>(c.scored_cpu);
+    n.memory_scored = static_cast<float>(c.scored_memory);
     const int64_t pods = spec->requests.get(model::kPods);
     n.pods = pods > 0 ? static_cast<float>(std::min<int64_t>(pods, 1 << 20)) : -kNoLimit;
     n.least_weight = static_cast<int32_t>(terms_.least_weight);
-    n.balanced_weight = cpu == 0 && memory == 0 ? 0 : static_cast<int32_t>(terms_.balanced_weight);
+    n.balanced_weight = c.cpu == 0 && c.memory == 0 ? 0 : static_cast<int32_t>(terms_.balanced_weight);
+}
+
+void Decider::find_far(Class& c) const {
+    c.far_filters.clear();
+    c.far_scorers.clear();
+    for (const auto* filter : terms_.far_filters) {
+        if (filter->may_concern(*c.spec)) c.far_filters.push_back(filter);
+    }
+    for (const auto& weighted : terms_.far_scorers) c.far_scorers.push_back(weighted.scorer.get());
 }
 
 // Forgets the half that was used least recently.
 void Decider::forget_old() {
     std::vector<uint64_t> uses;
     for (const auto& [spec, c] : classes_) uses.push_back(c->last_use);
+    last_ = nullptr;
     const auto middle = uses.begin() + static_cast<std::ptrdiff_t>(uses.size() / 2);
     std::nth_element(uses.begin(), middle, uses.end());
     absl::erase_if(classes_, [&, oldest = *middle](const auto& entry) {
@@ -218,8 +236,10 @@ std::vector<MaxTree>& Decider::trees_of(Class& c, const View& ledger) {
     return c.trees;
 }
 
-void Decider::fill(const Class& c, const View& ledger, std::vector<MaxTree>& trees) {
+void Decider::fill(Class& c, const View& ledger, std::vector<MaxTree>& trees) {
     ++counts_.fills;
+    columns_.bring_up(ledger);
+    c.settled.assign(c.node_class->base.size() / 64, 0);
     const size_t groups = c.node_class->groups.size();
     trees.resize(groups);
     if (groups == 0) return;
@@ -271,7 +291,9 @@ const uint16_t* Decider::base_of(const Class& c, const View& ledger) {
     return copied ? base_.data() : c.node_class->base.data();
 }
 
-void Decider::set(const Class& c, Row row, Key key, std::vector<MaxTree>& trees) const {
+// The row's key, exactly.
+void Decider::set(Class& c, Row row, Key key, std::vector<MaxTree>& trees) const {
+    c.settled[row / 64] |= uint64_t{1} << row % 64;
     if (c.node_class->group.empty()) {
         trees[0].set(row, key);
     } else {
@@ -294,19 +316,15 @@ Key Decider::exact(const Class& c, const View& ledger, Row row) const {
 Key Decider::worth(const Class& c, const View& ledger, Row row) const {
     const uint16_t base = c.node_class->base[row];
     if (base == 0) return 0;
-    const auto* cpu = ledger.column(model::kCpu);
-    const auto* memory = ledger.column(model::kMemory);
-    const RowUse real = use_of(cpu, memory, row);
+    const RowUse real = use_of(ledger.column(model::kCpu), ledger.column(model::kMemory), row);
     int64_t score = base;
     if (terms_.least_weight != 0) {
         const RowUse scored{real.cpu_allocatable, ledger.scoring_cpu()[row], real.memory_allocatable,
                             ledger.scoring_memory()[row]};
-        score +=
-            terms_.least_weight * least_allocated_points(scored, c.spec->asked_cpu_milli(), c.spec->asked_memory());
+        score += terms_.least_weight * least_allocated_points(scored, c.scored_cpu, c.scored_memory);
     }
     if (c.numbers.balanced_weight != 0) {
-        score += c.numbers.balanced_weight *
-                 balanced_points(real, c.spec->requests.get(model::kCpu), c.spec->requests.get(model::kMemory));
+        score += c.numbers.balanced_weight * balanced_points(real, c.cpu, c.memory);
     }
     if (c.cores && terms_.cores_weight > 0) score += terms_.cores_weight * plugins::core_points(*c.spec, ledger, row);
     if (c.devices) {
@@ -317,22 +335,23 @@ Key Decider::worth(const Class& c, const View& ledger, Row row) const {
     return static_cast<Key>(score) << kRankBits | columns_.reversed_rank(row);
 }
 
-// Lowers the group's top until it is exact.
-Key Decider::true_top(const Class& c, const View& ledger, std::vector<MaxTree>& trees, size_t group) {
+// Lowers the group's top until it is exact. A key that was set since the last fill is: every change of its row sets it.
+Key Decider::true_top(Class& c, const View& ledger, std::vector<MaxTree>& trees, size_t group) {
     while (true) {
         const Key top = trees[group].top();
         if (top == 0) return 0;
         const Row row = columns_.row_of(top);
+        if (c.is_settled(row)) return top;
         const Key key = exact(c, ledger, row);
+        set(c, row, key, trees);
         if (key == top) return top;
         ++counts_.lowered;
-        set(c, row, key, trees);
     }
 }
 
 // Within a group the highest key is best. Between groups what the scaled scorers give is added: it depends on the
 // highest raw values among the groups that have a feasible row.
-Key Decider::best(const Class& c, const View& ledger, std::vector<MaxTree>& trees) {
+Key Decider::best(Class& c, const View& ledger, std::vector<MaxTree>& trees) {
     if (trees.size() == 1) return true_top(c, ledger, trees, 0);
     tops_.resize(trees.size());
     std::vector<int64_t> highest(terms_.scaled.size(), std::numeric_limits<int64_t>::min());

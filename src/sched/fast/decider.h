@@ -58,15 +58,22 @@ private:
         size_t hash = 0;
         absl::InlinedVector<Want, 4> wants;
         ClassNumbers numbers;
+        int64_t cpu = 0, memory = 0;                // that it asks for
+        int64_t scored_cpu = 0, scored_memory = 0;  // as LeastAllocated counts it
+        std::vector<const Filter*> far_filters;     // of those with a longer reach, which may concern it
+        std::vector<const Scorer*> far_scorers;
         std::shared_ptr<const NodeClass> node_class;
-        std::vector<MaxTree> trees;  // one a group
-        bool cores = false;          // it asks for cores of its own, or on NUMA nodes
-        bool devices = false;        // it asks for some
-        bool filled = false;         // the trees are of this node class
-        uint64_t sequence = 0;       // of the ledger, that the trees stand for
+        std::vector<MaxTree> trees;     // one a group
+        std::vector<uint64_t> settled;  // a bit a row: its key was computed exactly, and not by a fill
+        bool cores = false;             // it asks for cores of its own, or on NUMA nodes
+        bool devices = false;           // it asks for some
+        bool filled = false;            // the trees are of this node class
+        uint64_t sequence = 0;          // of the ledger, that the trees stand for
         uint64_t last_use = 0;
         std::vector<std::unique_ptr<OwnerClass>> owner_classes;  // while there are reservations
         bool exact_keys = false;  // a key is not 0 exactly where the row is open to the near plugins
+
+        bool is_settled(Row row) const { return (settled[row / 64] >> row % 64 & 1) != 0; }
     };
     struct Hashed {
         const model::PodSpec& spec;
@@ -86,7 +93,7 @@ private:
     Row best_among(const Ask& ask, const View& ledger, std::span<const Row> rows) const;
     Row choose_plain(const Ask& ask, const View& ledger);
     Row choose_without_credit(Class& c, const Ask& ask, const View& ledger);
-    bool reaches_far(const Ask& ask, const View& ledger) const;
+    bool reaches_far(const Class& c, const Ask& ask, const View& ledger) const;
     bool cores_are_far(const Ask& ask, const View& ledger) const;
     // Credit: see decider_credit.cc
     OwnerClass& owner_class_of(Class& c, const model::Pod& pod, const View& ledger);
@@ -97,17 +104,18 @@ private:
     Class& class_of(const std::shared_ptr<const model::PodSpec>& spec);
     Class& equal_class(const std::shared_ptr<const model::PodSpec>& spec);
     void begin(Class& c, const std::shared_ptr<const model::PodSpec>& spec, size_t hash) const;
+    void find_far(Class& c) const;
     std::shared_ptr<const NodeClass> node_class_for(const model::PodSpec& spec, const View& ledger);
     bool open_anywhere(Class& c, const View& ledger);
     std::vector<MaxTree>& trees_of(Class& c, const View& ledger);
-    void fill(const Class& c, const View& ledger, std::vector<MaxTree>& trees);
+    void fill(Class& c, const View& ledger, std::vector<MaxTree>& trees);
     void fill_groups(const Class& c, const uint16_t* base, std::vector<MaxTree>& trees);
     const uint16_t* base_of(const Class& c, const View& ledger);
-    void set(const Class& c, Row row, Key key, std::vector<MaxTree>& trees) const;
+    void set(Class& c, Row row, Key key, std::vector<MaxTree>& trees) const;
     Key exact(const Class& c, const View& ledger, Row row) const;
     Key worth(const Class& c, const View& ledger, Row row) const;
-    Key true_top(const Class& c, const View& ledger, std::vector<MaxTree>& trees, size_t group);
-    Key best(const Class& c, const View& ledger, std::vector<MaxTree>& trees);
+    Key true_top(Class& c, const View& ledger, std::vector<MaxTree>& trees, size_t group);
+    Key best(Class& c, const View& ledger, std::vector<MaxTree>& trees);
     Row choose_far(Class& c, const Ask& ask, const View& ledger, std::vector<MaxTree>& trees);
     void make_keys_exact(Class& c, const View& ledger, std::vector<MaxTree>& trees);
     std::span<const Key> keys_by_row(const Class& c, const std::vector<MaxTree>& trees);
@@ -115,7 +123,7 @@ private:
     void close_by(const Filter& filter, const Ask& ask, const View& ledger);
     void add_far_points(const Ask& ask, const View& ledger);
     void add_scaled(const Class& c);
-    Row best_with(const Class& c, const View& ledger, std::vector<MaxTree>& trees);
+    Row best_with(Class& c, const View& ledger, std::vector<MaxTree>& trees);
     void forget_old();
 
     const Profile& profile_;
@@ -127,6 +135,7 @@ private:
     absl::flat_hash_set<Class*, BySpec, BySpec> by_spec_;
     absl::flat_hash_set<size_t> met_once_;  // hashes of specs: a class is made when one comes again
     Class passing_;                         // of a spec that is met for the first time
+    Class* last_ = nullptr;                 // of `classes_`: pods of one template come one after another
     absl::flat_hash_map<model::PodSpec, std::shared_ptr<const NodeClass>, ByConstraints> node_classes_;
     std::vector<uint16_t> base_;   // scratch
     std::vector<Key> keys_;        // scratch

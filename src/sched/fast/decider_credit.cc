@@ -60,7 +60,7 @@ Row Decider::choose_with_owners(Class& c, const model::Pod& pod, const View& led
         if (owners.must_draw() && !owners.any_open()) return ledger::kNoRow;
         if (owners.empty()) return choose_without_credit(c, ask, ledger);
         const auto best_place = owners.best();
-        const bool far = reaches_far(ask, ledger);
+        const bool far = reaches_far(c, ask, ledger);
         if (!far && best_place && (c.node_class->groups.size() == 1 || owners.alone_best())) {
             ++counts_.drawn;
             only_one_ = owners.only_one(best_place->row);

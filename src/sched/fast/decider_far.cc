@@ -99,16 +99,18 @@ void Decider::add_scaled(const Class& c) {
 }
 
 // The highest total; a key that was too high is lowered, and the search repeated.
-Row Decider::best_with(const Class& c, const View& ledger, std::vector<MaxTree>& trees) {
+Row Decider::best_with(Class& c, const View& ledger, std::vector<MaxTree>& trees) {
     while (true) {
         const std::span<const Key> keys = keys_by_row(c, trees);
         const uint64_t best = best_total(keys.data(), totals_.data(), open_.data(), open_.size());
         if (best == 0) return ledger::kNoRow;
         const Row row = columns_.row_of(static_cast<Key>(best & kMaxRank));
+        if (c.is_settled(row)) return row;
         const Key exact_key = exact(c, ledger, row);
-        if (exact_key == keys[row]) return row;
-        ++counts_.lowered;
+        const bool right = exact_key == keys[row];
         set(c, row, exact_key, trees);
+        if (right) return row;
+        ++counts_.lowered;
     }
 }
 

@@ -39,7 +39,8 @@ Selector siblings_of(const Ask& ask, const View& ledger) {
 // Whether constraints_of() is not empty.
 bool constrained(const Ask& ask, const View& ledger, const SpreadDefaults& defaults, bool hard) {
     if (!ask.spec->spread.empty()) return has(ask.spec->spread, hard);
-    return has(defaults.constraints, hard) && !siblings_of(ask, ledger).matches_everything();
+    if (ledger.workloads().empty() || !has(defaults.constraints, hard)) return false;
+    return !siblings_of(ask, ledger).matches_everything();
 }
 
 // The pod's own, or else the defaults over the pods that belong with it.

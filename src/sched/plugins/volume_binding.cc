@@ -23,7 +23,8 @@ Bound check_bound(const std::vector<std::shared_ptr<const model::PersistentVolum
 class VolumeBinding final : public Filter {
 public:
     PluginId plugin() const override { return kPlugin; }
-    bool concerns(const Ask& ask, const View&) const override { return !ask.spec->volumes.empty(); }
+    bool concerns(const Ask& ask, const View&) const override { return may_concern(*ask.spec); }
+    bool may_concern(const model::PodSpec& spec) const override { return !spec.volumes.empty(); }
     void strike(const Ask& ask, const View& ledger, Strikes& strikes) const override {
         if (ask.spec->volumes.empty()) return;
         const AskedClaims claims = claims_of(ask, ledger);

@@ -9,7 +9,8 @@ namespace {
 class VolumeClaims final : public Filter {
 public:
     PluginId plugin() const override { return PluginId::VolumeBinding; }
-    bool concerns(const Ask& ask, const View&) const override { return !ask.spec->volumes.empty(); }
+    bool concerns(const Ask& ask, const View&) const override { return may_concern(*ask.spec); }
+    bool may_concern(const model::PodSpec& spec) const override { return !spec.volumes.empty(); }
     void strike(const Ask& ask, const View& ledger, Strikes& strikes) const override {
         if (auto refusal = claims_refusal(ask, ledger)) {
             strikes.refuse(strikes.refusal(refusal->plugin, std::move(refusal->reasons), refusal->unresolvable));

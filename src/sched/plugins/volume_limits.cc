@@ -97,7 +97,8 @@ Attached attached_then(Attached now, const Ask& ask, const Attachables& wanted, 
 class VolumeLimits final : public Filter {
 public:
     PluginId plugin() const override { return PluginId::NodeVolumeLimits; }
-    bool concerns(const Ask& ask, const View&) const override { return !ask.spec->volumes.empty(); }
+    bool concerns(const Ask& ask, const View&) const override { return may_concern(*ask.spec); }
+    bool may_concern(const model::PodSpec& spec) const override { return !spec.volumes.empty(); }
     void strike(const Ask& ask, const View& ledger, Strikes& strikes) const override {
         if (ask.spec->volumes.empty()) return;
         const Attachables wanted = ledger.volumes().attachables(*ask.spec, ask.reservation != nullptr);

@@ -48,7 +48,8 @@ bool in_use(const AskedClaims& claims, const Ask& ask, const View& ledger) {
 class VolumeRestrictions final : public Filter {
 public:
     PluginId plugin() const override { return kPlugin; }
-    bool concerns(const Ask& ask, const View&) const override { return !ask.spec->volumes.empty(); }
+    bool concerns(const Ask& ask, const View&) const override { return may_concern(*ask.spec); }
+    bool may_concern(const model::PodSpec& spec) const override { return !spec.volumes.empty(); }
     void strike(const Ask& ask, const View& ledger, Strikes& strikes) const override {
         if (ask.spec->volumes.empty()) return;
         std::vector<Volume> disks;

@@ -61,7 +61,8 @@ const std::string* label_of(const model::Labels& node, std::string_view key) {
 class VolumeZone final : public Filter {
 public:
     PluginId plugin() const override { return PluginId::VolumeZone; }
-    bool concerns(const Ask& ask, const View&) const override { return !ask.spec->volumes.empty(); }
+    bool concerns(const Ask& ask, const View&) const override { return may_concern(*ask.spec); }
+    bool may_concern(const model::PodSpec& spec) const override { return !spec.volumes.empty(); }
     void strike(const Ask& ask, const View& ledger, Strikes& strikes) const override {
         if (ask.spec->volumes.empty()) return;
         const std::vector<Place> places = places_of(claims_of(ask, ledger), ledger);
