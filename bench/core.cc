@@ -132,9 +132,9 @@ private:
             const bool bound = pod.spec->binds_cores() || pod.spec->devices.asks();
             auto which = bound ? sched::which_on(sched::ask_on(pod, ledger_, row), ledger_, row, charges) : nullptr;
             if (bound && !which) ++unplaced_;
-            ledger_.assume(pod, row, charges, std::move(which));
+            const ledger::PodIndex index = ledger_.assume(pod, row, charges, std::move(which));
+            if (shares_) ledger_.see_bound(index);
         }
-        if (shares_) ledger_.spaces()->forget(pod.meta.uid);  // it is seen bound
         if (sampled) latencies_.add(system_clock().now() - start);
     }
 

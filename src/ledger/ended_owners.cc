@@ -16,6 +16,7 @@ void EndedOwners::put(const model::Pod& pod, const model::Links& links) {
 }
 
 void EndedOwners::remove(std::string_view pod) {
+    if (pods_.empty()) return;
     const auto found = pods_.find(pod);
     if (found == pods_.end()) return;
     for (const auto& uid : found->second.links) {

@@ -69,6 +69,7 @@ struct PodEntry {
     bool preempted = false;          // terminating because a scheduler evicted it for another pod
     bool lifted = false;             // taken out of its row for a while
     bool implied = false;            // its links are what its charges say, and not written out yet
+    Waits waits = Waits::No;         // among the spaces, when it is given back
     GroupId group = kNone;           // among the terms, while it is counted there
     ReservationIndex payer = kNone;  // it is charged the whole request; then there are no parts
     base::Time created;

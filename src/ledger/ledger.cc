@@ -51,6 +51,7 @@ Charges PodEntry::charges() const {
 }
 
 void PodEntry::set_charges(const Charges& charges) {
+    if (charges.empty() && !charged()) return;
     const bool whole = charges.size() == 1 && charges.front().amount == spec->requests;
     payer = whole ? charges.front().reservation : kNone;
     parts.clear();
@@ -418,9 +419,17 @@ PodIndex Ledger::enter(const model::Pod& pod, Row row, std::unique_ptr<Linked> l
     entry.preempted = pod.preempted;
     entry.created = pod.meta.created;
     entry.started = pod.started.value_or(kNotStarted);
-    if (spaces_) spaces_->place(entry.uid, *entry.spec, entry.terminating, assumed);
+    if (spaces_) {
+        const Waits waited = spaces_->place(entry.uid, *entry.spec, entry.terminating, assumed);
+        entry.waits = assumed ? waited : Waits::No;
+    }
     if (linked) set_links(index, std::move(linked));
     return index;
+}
+
+void Ledger::see_bound(PodIndex index) {
+    pods_[index].assumed = false;
+    pods_[index].waits = Waits::No;
 }
 
 void Ledger::put(const model::Pod& pod) {
@@ -433,7 +442,7 @@ void Ledger::put(const model::Pod& pod) {
     if (known != kNone) {
         PodEntry& entry = pods_[known];
         if (node_of(known) == pod.node && (entry.spec == pod.spec || *entry.spec == *pod.spec)) {
-            entry.assumed = false;
+            see_bound(known);
             set_terminating(known, pod.meta.deleted.has_value());
             entry.preempted = pod.preempted;
             const base::Time started = pod.started.value_or(kNotStarted);
@@ -453,6 +462,12 @@ void Ledger::put(const model::Pod& pod) {
 }
 
 void Ledger::free_pod(PodIndex index) {
+    pod_by_uid_.erase(index);
+    vacate(index);
+}
+
+// Of a pod that is not found by its uid any more.
+void Ledger::vacate(PodIndex index) {
     CHECK(!pods_[index].lifted);
     if (pods_[index].row == kNoRow) {
         const auto waiting = orphans_.find(orphan_node_.at(index));
@@ -462,17 +477,20 @@ void Ledger::free_pod(PodIndex index) {
         volumes_.leave({false, index}, kNoRow);
     }
     unplace(index);
-    set_links(index, nullptr);
-    if (spaces_) spaces_->displace(pods_[index].uid, *pods_[index].spec, pods_[index].terminating);
-    pod_by_uid_.erase(index);
-    pods_[index] = PodEntry();
+    PodEntry& pod = pods_[index];
+    if (pod.linked) set_links(index, nullptr);
+    if (spaces_) spaces_->displace(std::move(pod.uid), pod.spec, pod.terminating, pod.waits);
+    pod = PodEntry();
     free_pods_.push_back(index);
 }
 
 void Ledger::remove_pod(std::string_view uid) {
     ended_.remove(uid);
-    const PodIndex index = find_pod(uid);
-    if (index != kNone) free_pod(index);
+    const auto found = pod_by_uid_.find(Uid(uid));
+    if (found == pod_by_uid_.end()) return;
+    const PodIndex index = *found;
+    pod_by_uid_.erase(found);
+    vacate(index);
 }
 
 void Ledger::lift(PodIndex index) {

@@ -46,6 +46,8 @@ public:
     // Places a pod now, with charges that the ledger as it is allows; it stays until put() sees it bound, or until it
     // is given back.
     PodIndex assume(const model::Pod& pod, Row row, const Charges& charges, WhichPtr which = nullptr);
+    // It is bound as it was assumed; put() says the same of a pod in which nothing else is new.
+    void see_bound(PodIndex pod);
     void assume_reservation(ReservationIndex reservation, Row row, bool waiting, WhichPtr which = nullptr);
     // Which ones it is to have from now on.
     void record(ReservationIndex reservation, WhichPtr which);
@@ -76,6 +78,7 @@ private:
     void unplace(PodIndex index);
     void leave_row(PodIndex index);
     void free_pod(PodIndex index);
+    void vacate(PodIndex index);
     void orphan(PodIndex index, std::string_view node_name);
     void attach_orphans(std::string_view node_name, Row row);
     void set_allocatable(Row row, const Resources& amounts);

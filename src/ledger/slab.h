@@ -16,14 +16,14 @@ public:
     class View {
     public:
         explicit View(const std::vector<std::unique_ptr<T[]>>& blocks) : blocks_(&blocks) {}
-        const T& operator[](uint32_t index) const { return (*blocks_)[index >> kShift][index & kMask]; }
+        const T& operator[](uint32_t index) const { return entry(*blocks_, index); }
 
     private:
         const std::vector<std::unique_ptr<T[]>>* blocks_;
     };
 
-    T& operator[](uint32_t index) { return (*blocks_)[index >> kShift][index & kMask]; }
-    const T& operator[](uint32_t index) const { return (*blocks_)[index >> kShift][index & kMask]; }
+    T& operator[](uint32_t index) { return entry(*blocks_, index); }
+    const T& operator[](uint32_t index) const { return entry(*blocks_, index); }
     uint32_t size() const { return size_; }
     View view() const { return View(*blocks_); }
 
@@ -37,6 +37,10 @@ public:
 private:
     static constexpr uint32_t kShift = 8;
     static constexpr uint32_t kMask = (1u << kShift) - 1;
+    // Every step of a decision reads entries, so this is three loads, without the library's own looks at each of them.
+    static T& entry(const std::vector<std::unique_ptr<T[]>>& blocks, uint32_t index) {
+        return blocks.data()[index >> kShift].get()[index & kMask];
+    }
     std::unique_ptr<std::vector<std::unique_ptr<T[]>>> blocks_ = std::make_unique<std::vector<std::unique_ptr<T[]>>>();
     uint32_t size_ = 0;
 };

@@ -141,10 +141,10 @@ void Spaces::change_waiting(const model::PodSpec& spec, int64_t by) {
 void Spaces::await(std::string_view uid, const std::shared_ptr<const model::PodSpec>& spec, bool counts) {
     const Waiting& pod = *waiting_.emplace(Uid(uid)).first;
     if (pod.spec && pod.counts == counts && *pod.spec == *spec) return;
-    if (pod.spec && pod.counts && !pod.placed) change_waiting(*pod.spec, -1);
+    if (pod.spec && pod.counts) change_waiting(*pod.spec, -1);
     pod.spec = spec;
     pod.counts = counts;
-    if (counts && !pod.placed) {
+    if (counts) {
         remember(spec);
         change_waiting(*spec, 1);
     }
@@ -155,7 +155,7 @@ bool Spaces::set_counts(std::string_view uid, bool counts) {
     const auto found = waiting_.find(Uid(uid));
     if (found == waiting_.end() || found->counts == counts) return false;
     found->counts = counts;
-    if (!found->placed) change_waiting(*found->spec, counts ? 1 : -1);
+    change_waiting(*found->spec, counts ? 1 : -1);
     ++demand_epoch_;
     return true;
 }
@@ -167,9 +167,10 @@ std::optional<bool> Spaces::counted(std::string_view uid) const {
 }
 
 void Spaces::forget(std::string_view uid) {
+    if (waiting_.empty()) return;
     const auto found = waiting_.find(Uid(uid));
     if (found == waiting_.end()) return;
-    if (found->counts && !found->placed) {
+    if (found->counts) {
         change_waiting(*found->spec, -1);
         ++demand_epoch_;
     }
@@ -213,13 +214,16 @@ void Spaces::remove_quota(std::string_view full_name) {
 // ---- the ledger's own
 
 // Assumed after it waited: what it asks for is what it did before, so nothing has to be shared out anew.
-void Spaces::place(const Uid& uid, const model::PodSpec& spec, bool terminating, bool assumed) {
-    const auto found = waiting_.find(uid);
-    const bool counted = found != waiting_.end() && found->counts && !found->placed;
-    const bool asked = counted && found->spec.get() == &spec;  // for the same, so that the sum of both stays
-    if (counted && !asked) change_waiting(*found->spec, -1);
-    if (found != waiting_.end()) found->placed = true;
-    if (!counted || !assumed) ++demand_epoch_;
+Waits Spaces::place(const Uid& uid, const model::PodSpec& spec, bool terminating, bool assumed) {
+    Waits waited = Waits::No;
+    bool asked = false;  // for the same, so that the sum of both stays
+    if (const auto found = waiting_.find(uid); found != waiting_.end()) {
+        waited = found->counts ? Waits::Counted : Waits::Uncounted;
+        asked = found->counts && found->spec.get() == &spec;
+        if (found->counts && !asked) change_waiting(*found->spec, -1);
+        waiting_.erase(found);
+    }
+    if (waited != Waits::Counted || !assumed) ++demand_epoch_;
     const Place place = place_of(spec);
     const SpaceId id = place.space;
     SpaceGroup& alike = at(place);
@@ -237,10 +241,11 @@ void Spaces::place(const Uid& uid, const model::PodSpec& spec, bool terminating,
         spaces_[id].releasing.add(alike.size);
     }
     touch(id);
+    return waited;
 }
 
-void Spaces::displace(const Uid& uid, const model::PodSpec& spec, bool terminating) {
-    const Place place = place_of(spec);
+void Spaces::displace(Uid uid, const std::shared_ptr<const model::PodSpec>& spec, bool terminating, Waits next) {
+    const Place place = place_of(*spec);
     const SpaceId id = place.space;
     SpaceGroup& alike = at(place);
     --alike.placed;
@@ -254,9 +259,12 @@ void Spaces::displace(const Uid& uid, const model::PodSpec& spec, bool terminati
     recount(id);
     touch(id);
     ++demand_epoch_;
-    const auto found = waiting_.find(uid);
-    if (found == waiting_.end() || !std::exchange(found->placed, false)) return;
-    if (found->counts) change_waiting(*found->spec, 1);
+    if (next == Waits::No) return;
+    const auto [pod, fresh] = waiting_.emplace(std::move(uid));
+    if (!fresh) return;
+    pod->spec = spec;
+    pod->counts = next == Waits::Counted;
+    if (pod->counts) change_waiting(*spec, 1);
 }
 
 void Spaces::set_terminating(const model::PodSpec& spec, bool terminating) {

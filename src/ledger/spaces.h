@@ -47,7 +47,7 @@ struct Space {
 // What namespaces have and ask for, and the rules by which they share; kept only when somebody asks for shares.
 //   used = sum over pods on nodes, bound or assumed, of their size
 //   demand = used + sum over waiting pods that count
-// A waiting pod that is assumed counts as placed until it is given back.
+// A waiting pod that is assumed is placed, and waits no more until it is given back.
 class Spaces {
 public:
     size_t size() const { return spaces_.size(); }
@@ -93,8 +93,9 @@ public:
     // --- the ledger's own
     // Those who wait elsewhere wait here too, all of them.
     void await_all(const Spaces& other);
-    void place(const Uid& uid, const model::PodSpec& spec, bool terminating, bool assumed);
-    void displace(const Uid& uid, const model::PodSpec& spec, bool terminating);
+    // What it did until now.
+    Waits place(const Uid& uid, const model::PodSpec& spec, bool terminating, bool assumed);
+    void displace(Uid uid, const std::shared_ptr<const model::PodSpec>& spec, bool terminating, Waits next);
     void set_terminating(const model::PodSpec& spec, bool terminating);
     // What nobody draws yet of a reservation on a node; nothing: it holds none any more.
     void hold(ReservationIndex index, const model::Reservation& object, Resources open);
@@ -106,7 +107,6 @@ private:
         Uid uid;
         mutable std::shared_ptr<const model::PodSpec> spec;
         mutable bool counts = false;
-        mutable bool placed = false;  // by us: it is in the ledger
     };
     // By uid, which alone never changes.
     struct ByUid {

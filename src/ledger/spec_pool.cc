@@ -9,6 +9,7 @@ SpecPool::Spec SpecPool::intern(const Spec& spec) {
     if (by_value_.size() >= next_sweep_) drop_unused();
     const auto [found, fresh] = by_value_.insert({spec, spec->hash()});
     if (fresh) known_.insert(spec.get());
+    last_ = found->spec.get();
     return found->spec;
 }
 
@@ -19,6 +20,7 @@ void SpecPool::drop_unused() {
         known_.erase(pooled.spec.get());
         return true;
     });
+    last_ = nullptr;
     next_sweep_ = std::max<size_t>(1024, by_value_.size() * 2);
 }
 

@@ -16,7 +16,12 @@ public:
     // The pooled spec that equals this one: itself when it is the first.
     Spec intern(const Spec& spec);
     // Whether this very object is the pooled one.
-    bool owns(const model::PodSpec* spec) const { return known_.contains(spec); }
+    bool owns(const model::PodSpec* spec) const {
+        if (spec == last_) return true;
+        if (!known_.contains(spec)) return false;
+        last_ = spec;
+        return true;
+    }
     size_t size() const { return by_value_.size(); }
 
 private:
@@ -34,6 +39,7 @@ private:
 
     absl::flat_hash_set<Pooled, Hash, Equal> by_value_;
     absl::flat_hash_set<const model::PodSpec*> known_;
+    mutable const model::PodSpec* last_ = nullptr;  // one of `known_`: pods of one template come one after another
     size_t next_sweep_ = 1024;
 };
 

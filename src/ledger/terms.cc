@@ -26,8 +26,8 @@ void Terms::remove_namespace(std::string_view name) {
 void Terms::count(GroupId id, Row row, bool terminating, int delta) {
     groups_.count(id, row, terminating, delta, topology_.rows());
     const PodGroup& group = groups_.at(id);
-    tallies_.count(group, row, terminating, delta);
-    held_.count(group.terms, row, delta);
+    if (!group.matchers.empty()) tallies_.count(group, row, terminating, delta);
+    if (!group.terms.empty()) held_.count(group.terms, row, delta);
 }
 
 GroupId Terms::group_of(const std::shared_ptr<const model::PodSpec>& spec) {

@@ -3,7 +3,6 @@
 #include <absl/hash/hash.h>
 #include <fmt/format.h>
 
-#include <array>
 #include <bit>
 #include <cstring>
 #include <functional>
@@ -11,8 +10,15 @@
 namespace berth::ledger {
 namespace {
 
-constexpr uint64_t every(uint8_t byte) {
-    return byte * 0x0101010101010101;
+using Text16 [[gnu::vector_size(16)]] = uint8_t;
+using Pairs [[gnu::vector_size(16)]] = uint16_t;
+using Halves [[gnu::vector_size(16)]] = uint64_t;
+using Bytes8 [[gnu::vector_size(8)]] = uint8_t;
+
+uint64_t load(const char* eight) {
+    uint64_t text = 0;
+    std::memcpy(&text, eight, 8);
+    return text;
 }
 
 uint64_t join(const char* four, const char* more) {
@@ -22,18 +28,19 @@ uint64_t join(const char* four, const char* more) {
     return text;
 }
 
-// The number that eight lower-case hexadecimal digits stand for, all at once; false: some are none.
-bool read_digits(uint64_t text, uint64_t& number) {
-    const uint64_t letters = text >> 6 & every(1);
-    uint64_t digits = (text & every(0xf)) + letters * 9;
-    const uint64_t beyond_nine = (digits + every(6)) >> 4 & every(1);
-    const bool good = beyond_nine == letters && (digits & every(0x10)) == 0 &&
-                      digits + every('0') + letters * ('a' - 10 - '0') == text;
-    if constexpr (std::endian::native == std::endian::little) digits = __builtin_bswap64(digits);
-    digits = (digits | digits >> 4) & 0x00ff00ff00ff00ff;
-    digits = (digits | digits >> 8) & 0x0000ffff0000ffff;
-    number = (digits | digits >> 16) & 0xffffffff;
-    return good;
+// The number that sixteen lower-case hexadecimal digits stand for, all at once; false: some are none.
+bool read_digits(uint64_t first, uint64_t second, uint64_t& number) {
+    constexpr bool kLittle = std::endian::native == std::endian::little;
+    const auto text = std::bit_cast<Text16>(Halves{first, second});
+    const auto letters = std::bit_cast<Text16>(text > '9');
+    const Text16 digits = text - '0' - (letters & ('a' - '0' - 10));
+    const auto bad =
+        std::bit_cast<Halves>(std::bit_cast<Text16>(digits > 15) | (letters & std::bit_cast<Text16>(digits < 10)));
+    const auto pairs = std::bit_cast<Pairs>(digits);
+    const Pairs bytes = kLittle ? (pairs << 4 | pairs >> 8) & 0xff : (pairs >> 4 | pairs) & 0xff;
+    number = std::bit_cast<uint64_t>(__builtin_convertvector(bytes, Bytes8));
+    if constexpr (kLittle) number = __builtin_bswap64(number);
+    return (bad[0] | bad[1]) == 0;
 }
 
 // 8-4-4-4-12 lower-case hexadecimal digits.
@@ -41,12 +48,8 @@ bool read_uuid(std::string_view text, uint64_t& high, uint64_t& low) {
     if (text.size() != 36) return false;
     const char* at = text.data();
     if (at[8] != '-' || at[13] != '-' || at[18] != '-' || at[23] != '-') return false;
-    std::array<uint64_t, 4> parts{};
-    const bool good = read_digits(join(at, at + 4), parts[0]) && read_digits(join(at + 9, at + 14), parts[1]) &&
-                      read_digits(join(at + 19, at + 24), parts[2]) && read_digits(join(at + 28, at + 32), parts[3]);
-    high = parts[0] << 32 | parts[1];
-    low = parts[2] << 32 | parts[3];
-    return good;
+    return read_digits(load(at), join(at + 9, at + 14), high) &&
+           read_digits(join(at + 19, at + 24), load(at + 28), low);
 }
 
 }  // namespace

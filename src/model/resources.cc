@@ -155,11 +155,11 @@ void Resources::add(const Resources& other) {
         entries_ = other.entries_;
         return;
     }
-    merge(entries_, other.entries_, base::saturating_add, false);
+    merge(entries_, other.entries_, [](int64_t a, int64_t b) { return base::saturating_add(a, b); }, false);
 }
 
 void Resources::subtract(const Resources& other) {
-    merge(entries_, other.entries_, base::saturating_subtract, false);
+    merge(entries_, other.entries_, [](int64_t a, int64_t b) { return base::saturating_subtract(a, b); }, false);
 }
 
 void Resources::max(const Resources& other) {
