@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "api/test_front.h"
 #include "base/test_cost.h"
 
@@ -50,6 +52,18 @@ TEST(Cost, AnAnswerRepeatsOnlyTheBeginningOfWhatIsLong) {
                 R"({"metadata":{"name":"q"},"spec":{"containers":[{"name":"c","image":"i",)"
                 R"("resources":{"limits":{"cpu":")" +
                     big + R"("}}}]}})"));
+}
+
+TEST(Cost, WhatAnAnswerRepeatsEndsNoLineAndMovesNoCursor) {
+    TestFront t;
+    const auto answer = t.ask("POST", kPods, R"({"metadata":{"name":"a\nb\u001b[2J\u007f\u0000\t"}})");
+    EXPECT_EQ(answer.code, 422);
+    for (const auto& text : {answer.text({"message"}), base::to_text(answer.json.at("details").at("causes"))}) {
+        EXPECT_TRUE(std::ranges::none_of(text, [](char c) { return (c >= 0 && c < ' ') || c == 0x7f; })) << text;
+        EXPECT_NE(text.find("[2J"), std::string::npos) << text;
+    }
+    EXPECT_NE(answer.text({"message"}).find("\"a\\nb\\x1b[2J\\x7f\\x00\\t\""), std::string::npos)
+        << answer.text({"message"});
 }
 
 TEST(Cost, WarningsAreShortenedAsKubernetesDoes) {

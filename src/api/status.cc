@@ -32,11 +32,38 @@ std::string_view first_characters(std::string_view text, size_t count) {
     return text.substr(0, at);
 }
 
+bool controls(char c) {
+    return static_cast<unsigned char>(c) < 0x20U || c == 0x7f;
+}
+
+// One line, whatever was sent: what is repeated neither ends it nor moves the reader's cursor.
+std::string one_line(std::string text, size_t most) {
+    text = base::clipped(std::move(text), most);
+    if (std::ranges::none_of(text, controls)) return text;
+    std::string out;
+    for (const char c : text) {
+        switch (c) {
+            case '\n':
+                out += "\\n";
+                break;
+            case '\r':
+                out += "\\r";
+                break;
+            case '\t':
+                out += "\\t";
+                break;
+            default:
+                controls(c) ? out += fmt::format("\\x{:02x}", c) : out += c;
+        }
+    }
+    return out;
+}
+
 std::string quoted_warning(std::string_view text) {
     std::string out = "299 - \"";
     for (const char c : text) {
         if (c == '"' || c == '\\') out += '\\';
-        out += c == '\n' || c == '\r' ? ' ' : c;
+        out += controls(c) ? ' ' : c;
     }
     return out + '"';
 }
@@ -54,8 +81,8 @@ Json status_json(const Error& error, const Subject& subject) {
         for (const auto& cause : error.causes) {
             JsonObject row;
             if (!cause.reason.empty()) row["reason"] = cause.reason;
-            row["message"] = base::clipped(cause.message, kMostOfACause);
-            if (!cause.field.empty()) row["field"] = base::clipped(cause.field, kMostOfACause);
+            row["message"] = one_line(cause.message, kMostOfACause);
+            if (!cause.field.empty()) row["field"] = one_line(cause.field, kMostOfACause);
             causes.emplace_back(std::move(row));
         }
         details["causes"] = std::move(causes);
@@ -65,7 +92,7 @@ Json status_json(const Error& error, const Subject& subject) {
                    {"apiVersion", "v1"},
                    {"metadata", JsonObject{}},
                    {"status", "Failure"},
-                   {"message", base::clipped(error.message, kMostOfAMessage)},
+                   {"message", one_line(error.message, kMostOfAMessage)},
                    {"reason", base::name_of(error.reason)}};
     if (!details.empty()) out["details"] = std::move(details);
     out["code"] = base::http_code(error.reason);

@@ -52,6 +52,14 @@ void add_tls_flags(cli::CommandLine& line, link::IriTls& tls) {
     line.option("--tls-ca", tls.ca, "who signs those of the other side");
 }
 
+void add_client_names(cli::CommandLine& line, link::IriTls& tls) {
+    line.option(
+            "--client-name", tls.clients,
+            "who may ask: a URI or DNS name of his certificate (its common name, where it has neither); without it, "
+            "whoever --tls-ca has signed")
+        .separated_by(',');
+}
+
 Result<Labels> read_labels(const std::vector<std::string>& words, const std::string& flag) {
     std::vector<Labels::Entry> out;
     for (const auto& word : words) {
@@ -133,7 +141,7 @@ Status run_provider(const FleetFlags& flags) {
             return made;
         });
         if (trouble) return *trouble;
-        const auto server = TRY(link::IriServer::start(flags.listen, flags.tls, *provider));
+        const auto server = TRY(link::IriServer::start(flags.listen, flags.tls, *provider, &watched.metrics()));
         footprint.keep();
         say_ready(shown_address(flags.listen, server->port()), fmt::format("provider={}", flags.name));
         const auto chores = [&] {
@@ -165,7 +173,7 @@ Status run_broker(const FleetFlags& flags) {
         broker = made.get();
         return made;
     });
-    const auto serving = TRY(link::IriServer::start(flags.listen, flags.tls, *broker));
+    const auto serving = TRY(link::IriServer::start(flags.listen, flags.tls, *broker, &watched.metrics()));
     say_ready(shown_address(flags.listen, serving->port()), fmt::format("broker of namespace={}", flags.ns));
     wait_for_stop([] {});
     return {};
@@ -245,6 +253,7 @@ void add_provider_flags(FleetLines& lines, FleetFlags& flags) {
                     "a program that makes and removes real machines: called with create, update or delete and an id, "
                     "with the machine as JSON on its input");
     add_tls_flags(provider, flags.tls);
+    add_client_names(provider, flags.tls);
     provider.option("--metrics-bind-address", flags.metrics_address, "HOST:PORT of /healthz and /metrics; 0 is nowhere")
         .show_default();
     provider.logs();
@@ -268,6 +277,7 @@ void add_layer_flags(FleetLines& lines, FleetFlags& flags) {
     broker.option("--pool", flags.pool, "one pool of that layer alone");
     broker.option("--pool-selector", flags.selector, "pools of that layer with these labels").separated_by(',');
     add_tls_flags(broker, flags.tls);
+    add_client_names(broker, flags.tls);
     broker.option("--metrics-bind-address", flags.metrics_address, "HOST:PORT of /healthz and /metrics; 0 is nowhere")
         .show_default();
     broker.logs();
@@ -282,6 +292,8 @@ void add_layer_flags(FleetLines& lines, FleetFlags& flags) {
                    "say how many machines of each class there may be; else amounts stay below");
     }
     add_tls_flags(poollet, flags.tls);
+    poollet.option("--runtime-name", flags.tls.runtime,
+                   "the name in the certificate of what is asked, where it is not the host of --runtime");
     add_attached_flags(poollet, flags.attached);
     poollet.example("berth fleet poollet --kubeconfig F --pool a --runtime unix:///run/a.sock", "one pool");
     auto& scheduler = lines.scheduler;

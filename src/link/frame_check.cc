@@ -37,6 +37,12 @@ std::string_view FrameCheck::each_frame(Side& side, std::string_view bytes, Take
     return {};
 }
 
+std::vector<uint32_t> FrameCheck::streams() const {
+    std::vector<uint32_t> out;
+    for (const auto& [stream, bytes] : streams_) out.push_back(stream);
+    return out;
+}
+
 void FrameCheck::begin_window(base::Instant now) {
     if (now - window_ < limits_.window) return;
     window_ = now;

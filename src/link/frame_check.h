@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "base/clock.h"
 
@@ -28,6 +29,8 @@ struct FrameLimits {
 class FrameCheck {
 public:
     explicit FrameCheck(const FrameLimits& limits = {}) : limits_(limits) {}
+
+    std::vector<uint32_t> streams() const;  // that are open
 
     // The next bytes of either side. Empty: they may go on; else why the connection ends.
     std::string_view from_client(std::string_view bytes, base::Instant now);

@@ -361,6 +361,7 @@ Result<std::shared_ptr<MachineRuntime>> connect_iri(const std::string& address, 
     arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
     arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
+    if (!tls.runtime.empty()) arguments.SetSslTargetNameOverride(tls.runtime);
     // Nobody's proxy stands between a poollet and its runtime, and each has a connection of its own.
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);

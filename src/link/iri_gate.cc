@@ -25,6 +25,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "base/tls_server.h"
+#include "link/iri_pin.h"
 
 namespace berth::link {
 namespace {
@@ -79,15 +80,18 @@ public:
     void start();
     void close(std::string_view why);
     void close_if_late(base::Instant now);
-    bool known() const { return check_.begun(); }
+    bool known() const { return check_.begun() && !stranger_; }
     bool idle() const { return check_.open_streams() == 0; }
     size_t held() const { return check_.held(); }
 
 private:
     static constexpr size_t kPiece = size_t{16} << 10;
 
+    void shook_hands();
     bool open_inner();
     void read_outer();
+    void send_outer(std::string_view bytes, std::function<void(error_code)> then);
+    void tell_stranger();
     void take_from_outer(std::string_view piece);
     void read_inner();
 
@@ -101,12 +105,21 @@ private:
     std::string upward_;  // on its way in
     const base::Instant born_;
     std::optional<base::Instant> writing_;  // to the client, since
+    bool stranger_ = false;                 // a certificate, but not one that may ask: he is told so
+    std::string told_;                      // what is on its way to him
     bool closed_ = false;
 };
 
 class Gate final : public IriGate {
 public:
-    Gate(Take take, const GateLimits& limits) : take_(std::move(take)), limits_(limits) {
+    Gate(Take take, base::Metrics* metrics, const GateLimits& limits) : take_(std::move(take)), limits_(limits) {
+        if (metrics != nullptr) {
+            ended_ = &metrics->counter(
+                "berth_fleet_ended_connections_total",
+                "Connections of clients that were ended: more of them, or more in them, than may be.");
+            strangers_ = &metrics->counter("berth_fleet_refused_clients_total",
+                                           "Clients whose certificate has none of the names of --client-name.");
+        }
         limits_.known = std::min(limits_.known, connections_of_files());
         limits_.unknown = std::min(limits_.unknown, connections_of_files());
     }
@@ -130,6 +143,7 @@ public:
     Status open(const IriAddress& where, const IriKeys& keys) {
         constexpr std::string_view kUnix = "unix:";
         if (keys.given()) tls_ = TRY(tls_context(keys));
+        clients_ = keys.clients;
         TRY(where.unix_socket ? listen_at_path(where.target.substr(kUnix.size())) : listen_at(where.target));
         accept();
         tick();
@@ -141,10 +155,20 @@ public:
     asio::io_context& io() { return io_; }
     asio::ssl::context* tls() { return tls_.get(); }
     const GateLimits& limits() const { return limits_; }
+    // Whether who showed this certificate may not ask.
+    bool refuses(const X509* certificate) {
+        const auto why = why_not(certificate, clients_);
+        if (why.empty()) return false;
+        if (strangers_ != nullptr) strangers_->add();
+        ++refused_;
+        last_why_ = why;
+        return true;
+    }
     void take(int fd) { take_(fd); }
     void left(const std::shared_ptr<Passing>& one, std::string_view why) {
         all_.remove(one);
         if (why.empty()) return;
+        if (ended_ != nullptr) ended_->add();
         ++refused_;
         last_why_ = why;
     }
@@ -263,7 +287,7 @@ private:
             const auto now = base::system_clock().now();
             for (const auto& one : std::list(all_)) one->close_if_late(now);
             if (const auto count = std::exchange(refused_, 0); count > 0)
-                base::log_warning("Connections were ended", {{"count", count}, {"last", last_why_}});
+                base::log_warning("Connections were ended or refused", {{"count", count}, {"last", last_why_}});
             tick();
         });
     }
@@ -271,6 +295,9 @@ private:
     const Take take_;
     GateLimits limits_;
     std::unique_ptr<asio::ssl::context> tls_;
+    std::vector<std::string> clients_;
+    base::Counter* ended_ = nullptr;
+    base::Counter* strangers_ = nullptr;
     asio::io_context io_;
     asio::basic_socket_acceptor<Any> acceptor_{io_};
     asio::steady_timer second_{io_};
@@ -295,7 +322,26 @@ void Passing::start() {
     if (gate_.tls() == nullptr) return read_outer();
     tls_.emplace(outer_, *gate_.tls());
     tls_->async_handshake(asio::ssl::stream_base::server,
-                          [self = shared_from_this()](error_code ec) { ec ? self->close("") : self->read_outer(); });
+                          [self = shared_from_this()](error_code ec) { ec ? self->close("") : self->shook_hands(); });
+}
+
+// A stranger is not known: he has his few seconds to hear that he is none of ours, and nothing is behind him.
+void Passing::shook_hands() {
+    if (closed_) return;
+    const X509* certificate = SSL_get0_peer_certificate(tls_->native_handle());
+    stranger_ = gate_.refuses(certificate);
+    if (!stranger_) return read_outer();
+    told_ = no_settings();
+    send_outer(told_, [self = shared_from_this()](error_code) { self->read_outer(); });
+}
+
+// Each of his calls is answered, until his few seconds are over.
+void Passing::tell_stranger() {
+    told_.clear();
+    for (const auto stream : check_.streams()) told_ += refused_call(stream);
+    if (told_.empty()) return read_outer();
+    if (const auto why = check_.from_server(told_, base::system_clock().now()); !why.empty()) return close(why);
+    send_outer(told_, [self = shared_from_this()](error_code) { self->read_outer(); });
 }
 
 // There is nothing behind a connection before its client has said that it speaks HTTP/2.
@@ -321,6 +367,7 @@ void Passing::take_from_outer(std::string_view piece) {
     if (closed_) return;
     const size_t held = check_.held();
     if (const auto why = check_.from_client(piece, base::system_clock().now()); !why.empty()) return close(why);
+    if (stranger_) return tell_stranger();
     if (check_.held() > held) gate_.keep_budget();
     upward_ += piece;
     if (!check_.begun()) return read_outer();
@@ -341,16 +388,21 @@ void Passing::read_inner() {
     inner_.async_read_some(asio::buffer(down_), [self = shared_from_this()](error_code ec, size_t size) {
         if (ec || self->closed_) return self->close("");
         const auto now = base::system_clock().now();
-        const auto bytes = asio::buffer(self->down_.data(), size);
-        if (const auto why = self->check_.from_server({self->down_.data(), size}, now); !why.empty())
-            return self->close(why);
-        self->writing_ = now;
-        const auto written = [self](error_code failed, size_t) {
-            self->writing_.reset();
-            failed ? self->close("") : self->read_inner();
-        };
-        self->tls_ ? asio::async_write(*self->tls_, bytes, written) : asio::async_write(self->outer_, bytes, written);
+        const std::string_view bytes(self->down_.data(), size);
+        if (const auto why = self->check_.from_server(bytes, now); !why.empty()) return self->close(why);
+        self->send_outer(bytes, [self](error_code failed) { failed ? self->close("") : self->read_inner(); });
     });
+}
+
+// The bytes stay where they are until it is done.
+void Passing::send_outer(std::string_view bytes, std::function<void(error_code)> then) {
+    writing_ = base::system_clock().now();
+    const auto written = [self = shared_from_this(), then = std::move(then)](error_code ec, size_t) {
+        self->writing_.reset();
+        then(ec);
+    };
+    const auto buffer = asio::buffer(bytes);
+    tls_ ? asio::async_write(*tls_, buffer, written) : asio::async_write(outer_, buffer, written);
 }
 
 void Passing::close_if_late(base::Instant now) {
@@ -369,8 +421,8 @@ void Passing::close(std::string_view why) {
 }  // namespace
 
 Result<std::unique_ptr<IriGate>> IriGate::start(const IriAddress& where, const IriKeys& keys, Take take,
-                                                const GateLimits& limits) {
-    auto out = std::make_unique<Gate>(std::move(take), limits);
+                                                base::Metrics* metrics, const GateLimits& limits) {
+    auto out = std::make_unique<Gate>(std::move(take), metrics, limits);
     TRY(out->open(where, keys));
     return std::unique_ptr<IriGate>(std::move(out));
 }

@@ -52,7 +52,12 @@ Result<IriAddress> read_iri_address(const std::string& text) {
 }
 
 Result<IriKeys> read_iri_keys(const std::string& address, const IriAddress& where, const IriTls& tls) {
+    const bool of_somebody = !tls.clients.empty() || !tls.runtime.empty();
     if (!tls.given()) {
+        if (of_somebody)
+            return base::bad_request(
+                fmt::format("{}: names are those of certificates: {} needs --tls-cert, --tls-key and --tls-ca", address,
+                            tls.clients.empty() ? "--runtime-name" : "--client-name"));
         if (where.loopback) return IriKeys{};
         return base::bad_request(
             fmt::format("{}: off loopback TLS is needed on both sides: --tls-cert, --tls-key and --tls-ca", address));
@@ -60,7 +65,7 @@ Result<IriKeys> read_iri_keys(const std::string& address, const IriAddress& wher
     if (tls.certificate.empty() || tls.key.empty() || tls.ca.empty())
         return base::bad_request("--tls-cert, --tls-key and --tls-ca belong together");
     return IriKeys{TRY(read_file("--tls-cert", tls.certificate)), TRY(read_file("--tls-key", tls.key)),
-                   TRY(read_file("--tls-ca", tls.ca))};
+                   TRY(read_file("--tls-ca", tls.ca)), tls.clients};
 }
 
 Status threads_for_grpc() {

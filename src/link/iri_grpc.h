@@ -2,8 +2,10 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
+#include "base/metrics.h"
 #include "link/machine_runtime.h"
 
 // IRI over gRPC (proto/): unix sockets, and TCP, which needs mutual TLS off loopback.
@@ -13,6 +15,8 @@ struct IriTls {
     std::string certificate;  // files, PEM; empty: none
     std::string key;
     std::string ca;
+    std::vector<std::string> clients;  // names of certificates that may ask; none: any that `ca` has signed
+    std::string runtime;               // whose name the certificate of what is asked has; empty: the address'
     bool given() const { return !certificate.empty() || !key.empty() || !ca.empty(); }
 };
 
@@ -30,7 +34,7 @@ public:
     virtual ~IriServer() = default;
     virtual int port() const = 0;  // of TCP
     static Result<std::unique_ptr<IriServer>> start(const std::string& address, const IriTls& tls,
-                                                    MachineRuntime& runtime);
+                                                    MachineRuntime& runtime, base::Metrics* metrics = nullptr);
 };
 
 // Calls end after `deadline` at the latest.

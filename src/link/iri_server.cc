@@ -299,7 +299,7 @@ public:
     }
     int port() const override { return gate_->port(); }
 
-    Status start(const std::string& address, const IriTls& tls) {
+    Status start(const std::string& address, const IriTls& tls, base::Metrics* metrics) {
         gpr_set_log_function(log_for_grpc);
         const auto where = TRY(read_iri_address(address));
         const auto keys = TRY(read_iri_keys(address, where, tls));
@@ -322,8 +322,8 @@ public:
         builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
         server_ = builder.BuildAndStart();
         if (server_ == nullptr) return base::internal("the gRPC server does not start");
-        gate_ = TRY(IriGate::start(where, keys,
-                                   [server = server_.get()](int fd) { grpc::AddInsecureChannelFromFd(server, fd); }));
+        const auto take = [server = server_.get()](int fd) { grpc::AddInsecureChannelFromFd(server, fd); };
+        gate_ = TRY(IriGate::start(where, keys, take, metrics));
         return {};
     }
 
@@ -336,9 +336,9 @@ private:
 }  // namespace
 
 Result<std::unique_ptr<IriServer>> IriServer::start(const std::string& address, const IriTls& tls,
-                                                    MachineRuntime& runtime) {
+                                                    MachineRuntime& runtime, base::Metrics* metrics) {
     auto out = std::make_unique<Serving>(runtime);
-    TRY(out->start(address, tls));
+    TRY(out->start(address, tls, metrics));
     return std::unique_ptr<IriServer>(std::move(out));
 }
 

@@ -8,6 +8,7 @@ struct IriKeys {
     std::string certificate;  // PEM
     std::string key;
     std::string ca;
+    std::vector<std::string> clients;  // as of IriTls
     bool given() const { return !ca.empty(); }
 };
 // Empty ones where the clear may be used.

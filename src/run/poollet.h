@@ -159,6 +159,7 @@ private:
     bool pool_seen_ = false;
     bool machines_listed_ = false;
     size_t silent_ = 0;                                        // how often its status was asked for in vain
+    std::string why_silent_;                                   // as words after a sentence
     std::optional<std::vector<model::IriClassStatus>> below_;  // the last status; absent: it does not answer
     base::Instant status_at_;
     base::Instant watch_at_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/clipped.h"
 #include "model/times.h"
 #include "run/poollet.h"
 
@@ -18,6 +19,7 @@ using Verb = model::Write::Verb;
 
 constexpr base::Duration kStatusEvery = std::chrono::seconds(10);
 constexpr base::Duration kCompareEvery = std::chrono::seconds(30);
+constexpr size_t kMostOfReason = 512;
 
 // An attempt goes from one of these to the next, never back.
 int rank_of(HoldState state) {
@@ -52,7 +54,10 @@ void Poollet::keep_pool() {
                 below_ = *answer;
                 silent_ = 0;
                 if (best_effort_) best_effort_->resize(*below_, now_.now);
-            } else if (++silent_ > 1) {
+                return;
+            }
+            why_silent_ = base::clipped(": " + answer.error().message, kMostOfReason);
+            if (++silent_ > 1) {
                 below_.reset();
             } else {
                 status_at_ = now_.now + std::chrono::seconds(1);
@@ -138,7 +143,7 @@ void Poollet::tell_pool(const model::Meta& meta, bool ready, const std::vector<m
     JsonObject condition{{"type", "Ready"},
                          {"status", word},
                          {"reason", ready ? "HeartbeatReceived" : "RuntimeUnreachable"},
-                         {"message", ready ? "what is below answers" : "what is below does not answer"},
+                         {"message", ready ? "what is below answers" : "what is below does not answer" + why_silent_},
                          {"lastUpdateTime", at},
                          {"lastTransitionTime", at}};
     body["conditions"] = JsonArray{condition};

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.request
 import zlib
 
 from frames import (CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, PING, RESET, SETTINGS, Line, field, frame, head, integer,
@@ -26,11 +27,11 @@ FILES = 128
 
 
 class Provider:
-    def __init__(self, berth, *flags, listen="127.0.0.1:0", files=None):
+    def __init__(self, berth, *flags, listen="127.0.0.1:0", files=None, stderr=None):
         self.dir = tempfile.mkdtemp(prefix="berth-door-")
         limit = (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))) if files else None
         self.process = subprocess.Popen([berth, "fleet", "provider", "--listen", listen, "--capacity", "cpu=4,memory=16Gi", "--data-dir",
-                                         self.dir, *flags], stdout=subprocess.PIPE, text=True, preexec_fn=limit)
+                                         self.dir, *flags], stdout=subprocess.PIPE, stderr=stderr, text=True, preexec_fn=limit)
         ready = re.match(r"berth: ready (\S+)", self.process.stdout.readline())
         assert ready, self.process.wait(10)
         self.where = listen[len("unix://"):] if listen.startswith("unix:") else int(ready.group(1).rsplit(":", 1)[1])
@@ -208,9 +209,78 @@ def who_may(berth):
         shutil.rmtree(place)
 
 
+def keys_of(server, user):
+    """The flags for a certificate of this user, and a context that shows it."""
+    name = server.dir + "/" + user
+    subprocess.run([server.berth, "certificate", "issue", "--data-dir", server.dir, "--user", user, "--out", name], check=True)
+    context = ssl.create_default_context(cafile=server.dir + "/pki/ca.crt")
+    context.load_cert_chain(name + ".crt", name + ".key")
+    context.set_alpn_protocols(["h2"])
+    return ["--tls-cert", name + ".crt", "--tls-key", name + ".key", "--tls-ca", server.dir + "/pki/ca.crt"], context
+
+
+def pool_says(server, word):
+    """The message of a pool's condition that has this word."""
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        code, pool = server.ask("GET", "/apis/compute.ironcore.dev/v1alpha1/machinepools/a")
+        for condition in pool.get("status", {}).get("conditions", []) if code == 200 else []:
+            if word in condition["message"]:
+                return condition["message"]
+        time.sleep(0.05)
+    raise SystemExit("FAILED: the pool never says %r: %s" % (word, pool))
+
+
+def whose_pool(berth):
+    """One authority signs for two layers: a provider answers the poollet it is for, and each side knows whom it asks."""
+    server = Server(berth, "--fleet")
+    pki = server.dir + "/pki/"
+    right, wrong = keys_of(server, "z1-poollet"), keys_of(server, "z2-poollet")
+    stderr = open(server.dir + "/provider.log", "w+")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        metrics = free.getsockname()[1]
+    provider = Provider(berth, "--tls-cert", pki + "server.crt", "--tls-key", pki + "server.key", "--tls-ca", pki + "ca.crt",
+                        "--client-name", "z0-poollet,z1-poollet", "--metrics-bind-address", "127.0.0.1:%d" % metrics, stderr=stderr)
+    try:
+        provider.answers(right[1])
+        for _ in range(2):
+            with Line(provider.where, wrong[1]) as line:
+                told = line.call()[1]
+            assert b"none of the names that may ask here" in told and b"\x0bgrpc-status\x017" in told, told
+            provider.answers(right[1])
+
+        def poollet(keys, *flags):
+            return subprocess.Popen([berth, "fleet", "poollet", "--kubeconfig", server.kubeconfig, "--pool", "a", "--runtime",
+                                     "localhost:%d" % provider.where, *keys[0], *flags], stdout=subprocess.DEVNULL)
+
+        for keys, flags, word in ((wrong, [], "none of the names that may ask here"), (right, ["--runtime-name", "z9-provider"], "z9-provider"),
+                                  (right, [], "what is below answers"), (right, ["--runtime-name", "kubernetes.default"], "what is below answers")):
+            process = poollet(keys, *flags)
+            atexit.register(process.kill)
+            print("%-40s %s" % (" ".join(flags) or keys[0][1].rsplit("/", 1)[1], pool_says(server, word)), flush=True)
+            process.terminate()
+            process.wait(20)
+            server.ask("DELETE", "/apis/compute.ironcore.dev/v1alpha1/machinepools/a")
+        with urllib.request.urlopen("http://127.0.0.1:%d/metrics" % metrics, timeout=10) as answer:
+            counted = float(re.search(r"^berth_fleet_refused_clients_total (\S+)", answer.read().decode(), re.M).group(1))
+        assert counted >= 3, "%s refusals were counted" % counted
+    finally:
+        provider.__exit__(None)
+        server.stop()
+    stderr.seek(0)
+    assert "a client's certificate is of z2-poollet, not of z0-poollet or z1-poollet (--client-name)" in stderr.read()
+
+
+def names_without_keys(berth):
+    for command in (["provider", "--capacity", "cpu=1", "--client-name", "a", "--listen"], ["poollet", "--pool", "a", "--runtime-name", "a", "--runtime"]):
+        said = subprocess.run([berth, "fleet", *command, "127.0.0.1:0"], capture_output=True, text=True, timeout=20, cwd=tempfile.gettempdir())
+        assert said.returncode == 1 and "names are those of certificates" in said.stderr and said.stderr.count("\n") == 1, said
+
+
 def main():
     berth = sys.argv[1]
-    attacks = [more_connections_than_files, frames, half_messages, packed, large_words, who_may]
+    attacks = [more_connections_than_files, frames, half_messages, packed, large_words, who_may, whose_pool, names_without_keys]
     for attack in attacks:
         if len(sys.argv) < 3 or attack.__name__ in sys.argv[2:]:
             attack(berth)

@@ -2,7 +2,7 @@
 """soak.py BERTH [--minutes M] [--rate R] [--csv FILE]: `berth up` under a steady churn of objects, and what memory it holds.
 
 R times a second an object comes, is changed and is placed, and the oldest of WINDOW goes: pods that are scheduled and run,
-ConfigMaps, Reservations. Every 30 s a line of the csv: seconds, RSS in KiB, revision. At the end everything is deleted and
+ConfigMaps, Reservations, Machines that are made two layers below, Consumers, and what agents write about nodes. Every 30 s a line of the csv: seconds, RSS in KiB, revision. At the end everything is deleted and
 looked at once more. Flat means: after the warm-up (the first third) the median of the last third is at most 5 % and 8 MiB
 above the median of the second. Exit code 1 when it is not."""
 import argparse
@@ -20,6 +20,9 @@ from server import Server  # noqa: E402
 
 SAMPLE_SECONDS, WINDOW = 30, 150
 CORE, OURS = "/api/v1/namespaces/default/", "/apis/scheduling.koordinator.sh/v1alpha1/"
+MACHINES, CONSUMERS = "/apis/compute.ironcore.dev/v1alpha1/", "/apis/kuabe-arbitrator.incubator.k8s.io/v1/consumers"
+USAGE, DEVICES = "/apis/slo.koordinator.sh/v1alpha1/nodemetrics", OURS + "devices"
+FLEET = "a: {cpu: 40, memory: 64Gi}, z: {b: {cpu: 40, memory: 64Gi}, c: {cpu: 1, memory: 1Gi}}"
 
 
 def pod(name):
@@ -41,6 +44,28 @@ def reservation(name):
                  "template": {"spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "10m"}}}]}}}}
 
 
+def machine(name):
+    return MACHINES + "namespaces/default/machines", {"metadata": {"name": name}, "spec": {"machineClassRef": {"name": "small"}}}
+
+
+def consumer(name):
+    return CONSUMERS, {"metadata": {"name": name}, "spec": {"reserved": {"cpu": "1"}, "hard": {"cpu": "2"}}}
+
+
+def usage(name):
+    amounts = {"resources": {"cpu": "3", "memory": "5Gi"}}
+    return USAGE, {"metadata": {"name": name}, "spec": {}, "status": {"nodeMetric": {"nodeUsage": amounts, "systemUsage": amounts}}}
+
+
+def device(name):
+    amounts = {"koordinator.sh/gpu-core": "100", "koordinator.sh/gpu-memory": "16Gi", "koordinator.sh/gpu-memory-ratio": "100"}
+    return DEVICES, {"metadata": {"name": name}, "spec": {"devices": [
+        {"type": "gpu", "minor": i, "health": True, "id": "g%d" % i, "resources": amounts} for i in range(4)]}}
+
+
+MAKE = (pod, config_map, pod, reservation, pod, machine, pod, consumer, pod, usage, pod, device)
+
+
 class Client:
     """One connection; a refusal ends the soak, except where what is to be deleted or changed has gone already."""
 
@@ -49,7 +74,7 @@ class Client:
 
     def ask(self, method, path, body=None, kind="application/json", fine=()):
         if self.connection is None:
-            self.connection = http.client.HTTPSConnection("127.0.0.1", self.server.port, timeout=60, context=self.server.tls)
+            self.connection = http.client.HTTPSConnection("127.0.0.1", self.server.port, timeout=600, context=self.server.tls)
         self.connection.request(method, path, None if body is None else json.dumps(body), {"Content-Type": kind})
         answer = self.connection.getresponse()
         text = answer.read()
@@ -62,9 +87,8 @@ class Client:
 
 
 def turn(client, number, live):
-    make = pod if number % 4 < 2 else config_map if number % 4 == 2 else reservation
     name = "soak-%d" % number
-    path, body = make(name)
+    path, body = MAKE[number % len(MAKE)](name)
     client.ask("POST", path, body)
     client.ask("PATCH", path + "/" + name, {"metadata": {"annotations": {"changed": "c" * 100}}},
                "application/merge-patch+json", fine=(404,))
@@ -113,8 +137,9 @@ def main():
     parser.add_argument("--rate", type=float, default=20)
     parser.add_argument("--csv", default=os.devnull)
     options = parser.parse_args()
-    server = Server(options.berth, "--nodes", "20", command="up")
+    server = Server(options.berth, "--nodes", "20", "--shares", "--fleet", FLEET, command="up")
     client, samples = Client(server), []
+    client.ask("POST", MACHINES + "machineclasses", {"metadata": {"name": "small"}, "capabilities": {"cpu": "1", "memory": "1Gi"}})
     try:
         with open(options.csv, "w") as table:
             def sample(passed):
