@@ -189,7 +189,8 @@ void record(link::Recorder& recorder, const sched::Plan& plan, sched::Outcome ou
         recorder.normal(subject(evict->ns, evict->name, evict->uid), "Preempted",
                         fmt::format("Preempted by pod {} on node {}", evict->by, evict->node), now);
     }
-    if (const auto* claim = std::get_if<sched::ClaimReservation>(&plan); claim && done && claim->pod.empty()) {
+    if (const auto* claim = std::get_if<sched::ClaimReservation>(&plan);
+        claim && done && claim->pod.empty() && !model::is_final(claim->status.phase)) {
         recorder.warning(reservation(claim->name, claim->uid), "ClaimReleased",
                          "the pod that claimed it was never bound", now);
     }

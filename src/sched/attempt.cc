@@ -4,11 +4,16 @@ namespace berth::sched {
 
 void Sources::take_back(std::string_view pod) {
     const auto index = ledger.find_pod(pod);
-    if (index == ledger::kNone) return;
-    ledger.pod(index).each_charge(
+    if (index != ledger::kNone) {
+        leaves(index);
+        freed = true;
+    }
+    ledger.remove_pod(pod);  // it may be known as one that has ended
+}
+
+void Sources::leaves(ledger::PodIndex pod) {
+    ledger.pod(pod).each_charge(
         [&](ReservationIndex to, const model::Resources&) { claims.insert(ledger.reservation(to).object->meta.uid); });
-    ledger.remove_pod(pod);
-    freed = true;
 }
 
 Attempt::Attempt(Attempt&& other) noexcept

@@ -23,11 +23,13 @@ struct Sources {
     Ledger& ledger;
     Nominated& nominated;
     Evictions& evictions;
-    std::set<std::string> claims = {};  // uids of reservations whose claim may have to be released
+    std::set<std::string> claims = {};  // uids of reservations whose claim may have to be released, or that may end
     bool freed = false;                 // somebody may have room now who was not told yet
 
     // Takes the pod out of the ledger; what it was charged to is free again.
     void take_back(std::string_view pod);
+    // What the pod draws from now it may not draw from any more, or as one that is bound.
+    void leaves(ledger::PodIndex pod);
 };
 
 // ---- on the way to a node
@@ -131,6 +133,8 @@ public:
     // In the ledger, until it is given back or the feed has the pod bound. Its nomination rests meanwhile.
     void place(Row row, const ledger::Charges& charges, ledger::WhichPtr which);
     bool placed() const { return placed_; }
+    // It has its place, and its bind waits for something: nothing has been sent of it.
+    bool waits_to_be_bound() const { return at<VolumesFirst>() || at<Claiming>(); }
     void landed() { placed_ = false; }
     // Its place, and the stage it was in.
     void give_back();

@@ -1,5 +1,7 @@
 #include "sched/claiming.h"
 
+#include "model/reservation_status.h"
+
 namespace berth::sched {
 namespace {
 
@@ -23,10 +25,17 @@ std::vector<ClaimReservation> claims_for(const model::Pod& pod, const ledger::Ch
     return out;
 }
 
-std::optional<ClaimReservation> release_of(ledger::ReservationIndex claimed, const ledger::View& ledger) {
-    const auto& entry = ledger.reservation(claimed);
+std::optional<ClaimReservation> release_of(ledger::ReservationIndex index, const ledger::View& ledger,
+                                           base::Time wall) {
+    const auto& entry = ledger.reservation(index);
     const auto& object = *entry.object;
-    if (!model::is_claimed(object) || entry.used_up || !entry.owners.empty()) return std::nullopt;
+    if (!model::holds_room(object) || !entry.owners.empty()) return std::nullopt;
+    if (entry.used_up) {
+        auto end = claim_on(object, "", object.current_owners);
+        end.status = model::ended_by_bind(std::move(end.status), wall);
+        return end;
+    }
+    if (!model::is_claimed(object)) return std::nullopt;
     return claim_on(object, "", {});
 }
 

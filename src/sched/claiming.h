@@ -15,7 +15,9 @@ namespace berth::sched {
 std::vector<ClaimReservation> claims_for(const model::Pod& pod, const ledger::Charges& charges,
                                          const ledger::View& ledger);
 
-// The release of a claim whose pod is neither bound nor being bound.
-std::optional<ClaimReservation> release_of(ledger::ReservationIndex claimed, const ledger::View& ledger);
+// What nobody who is bound or being bound draws from: the release of its claim; or its end, where somebody was bound
+// and has gone. The controllers write that when they see the pod bound; where they were away meanwhile only we can
+// know.
+std::optional<ClaimReservation> release_of(ledger::ReservationIndex index, const ledger::View& ledger, base::Time wall);
 
 }  // namespace berth::sched

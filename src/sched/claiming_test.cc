@@ -104,13 +104,112 @@ TEST_F(ClaimingTest, AClaimOfABoundPodStays) {
     reserve({{"default", "w1", "w1"}});
     step();
     EXPECT_EQ(told(), Lines{});
+}
+
+// Controllers that begin now cannot know it any more.
+TEST_F(ClaimingTest, AClaimWhosePodWasBoundAndHasGoneEndsTheReservation) {
+    model::Pod& pod = make("w1", 4000, 0);
+    pod.node = "n1";
+    pod.meta.annotations.set(model::kReservationAllocated, model::allocated_text({"r", "r"}));
+    put(pod);
+    reserve({{"default", "w1", "w1"}});
+    step();
     gone("w1");
     step();
-    EXPECT_EQ(told(), Lines{}) << "it was used, also when its pod is gone";
+    EXPECT_EQ(told(), Lines{"end r"}) << "it was used, also when its pod is gone";
+    EXPECT_EQ(used("n1"), 4000) << "held until that is stored";
+    done();
+    EXPECT_EQ(used("n1"), 0);
+    EXPECT_EQ(preemption_holds_.at("r").phase, model::ReservationPhase::Succeeded);
+    EXPECT_TRUE(model::is_unseen(preemption_holds_.at("r"))) << "the controllers say it and do the rest";
+    step();
+    EXPECT_EQ(told(), Lines{});
+}
+
+// The same of one that was bound without a claim, by somebody else.
+TEST_F(ClaimingTest, WhatSomebodyElseBoundEndsTheReservationToo) {
+    model::Pod& pod = make("w1", 4000, 0);
+    pod.node = "n1";
+    pod.meta.annotations.set(model::kReservationAllocated, model::allocated_text({"r", "r"}));
+    put(pod);
+    step();
+    gone("w1");
+    step();
+    EXPECT_EQ(told(), Lines{"end r"});
+}
+
+// The pod's labels were changed between its claim and its bind.
+TEST_F(ClaimingTest, AClaimOfAPodThatIsBoundAndNoOwnerIsReleased) {
+    pending("w1", 4000, 0);
+    step();
+    ASSERT_EQ(told(), Lines{"claim r for w1"});
+    done();
+    ASSERT_EQ(told(), Lines{"bind w1 to n1"});
+    step();
+    ASSERT_EQ(told(), Lines{}) << "it is being bound";
+    model::Pod& pod = pods_.at("w1");
+    pod.node = "n1";
+    put(pod);  // its annotations name nothing
+    step();
+    EXPECT_EQ(told(), Lines{"release r"});
+}
+
+TEST_F(ClaimingTest, APodThatIsNoOwnerAnyMoreIsNotBoundWithItsClaim) {
+    model::Reservation labelled = preemption_holds_.at("r");
+    labelled.owners = {{}};
+    labelled.owners.front().labels = Selector::parse("app=web").value();
+    reserved(std::move(labelled));
+    const auto relabel = [this](const char* app) {
+        model::Pod& pod = pods_.at("w1");
+        pod.meta.labels.set("app", app);
+        auto spec = std::make_shared<model::PodSpec>(*pod.spec);
+        spec->labels = pod.meta.labels;
+        pod.spec = spec;
+        put(pod);
+    };
+    make("w1", 4000, 0);
+    relabel("web");
+    step();
+    ASSERT_EQ(told(), Lines{"claim r for w1"});
+    relabel("other");
+    done();
+    EXPECT_EQ(told(), Lines{}) << "bound, it would not be charged to r, and stand beside it";
+    later(std::chrono::seconds(20));
+    step();
+    const Lines lines = told();
+    ASSERT_EQ(lines.size(), 2u);
+    EXPECT_EQ(lines[0].substr(0, 9), "refuse w1");
+    EXPECT_EQ(lines[1], "release r");
+}
+
+TEST_F(ClaimingTest, AReleaseThatWasNotAnsweredIsTriedAgain) {
+    reserve({{"default", "w2", "w2"}});
+    step();
+    ASSERT_EQ(told(), Lines{"release r"});
+    scheduler_.outcome(answered_.front(), Outcome::Unknown, now_);
+    scheduler_.outcome(ReadBack{ReadBack::What::Reservation, "r", "", "r"}, Outcome::Done, now_);
+    step();
+    EXPECT_EQ(told(), Lines{"release r"}) << "it is read, and as it was";
+}
+
+// Whoever changed it may have left the claim; or the server had other reasons.
+TEST_F(ClaimingTest, AReleaseThatWasRefusedIsLookedAtAgain) {
+    reserve({{"default", "w2", "w2"}});
+    step();
+    ASSERT_EQ(told(), Lines{"release r"});
+    EXPECT_TRUE(scheduler_.outcome(answered_.front(), Outcome::Refused, now_).empty());
+    step();
+    EXPECT_EQ(told(), Lines{}) << "not at once";
+    later(std::chrono::seconds(1));
+    step();
+    ASSERT_EQ(told(), Lines{"read r"});
+    scheduler_.outcome(answered_.front(), Outcome::Done, now_);
+    step();
+    EXPECT_EQ(told(), Lines{"release r"});
 }
 
 // After a restart, that is all there is to see of it.
-TEST_F(ClaimingTest, AClaimOfAPodThatHasEndedStays) {
+TEST_F(ClaimingTest, AClaimOfAPodThatHasEndedEndsTheReservation) {
     model::Pod& pod = make("w1", 4000, 0);
     pod.node = "n1";
     pod.phase = model::PodPhase::Succeeded;
@@ -120,7 +219,7 @@ TEST_F(ClaimingTest, AClaimOfAPodThatHasEndedStays) {
         reserve({{"default", "w1", "w1"}});
         if (!pod_first) put(pod);
         step();
-        EXPECT_EQ(told(), Lines{});
+        EXPECT_EQ(told(), Lines{"end r"});
         EXPECT_EQ(used("n1"), 4000) << "held until Succeeded is stored";
         reservation_gone("r");
         gone("w1");

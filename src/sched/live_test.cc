@@ -43,7 +43,8 @@ std::string text(const WriteReservation& p) {
     return "reserve " + p.name + ": " + p.message;
 }
 std::string text(const ClaimReservation& p) {
-    return p.pod.empty() ? "release " + p.name : fmt::format("claim {} for {}", p.name, p.pod);
+    if (!p.pod.empty()) return fmt::format("claim {} for {}", p.name, p.pod);
+    return (model::is_final(p.status.phase) ? "end " : "release ") + p.name;
 }
 std::string text(const OpenReservation& p) {
     return "open " + p.name;

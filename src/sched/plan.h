@@ -68,8 +68,8 @@ struct WriteReservation {
     std::string message;  // for people: where it is, or why not
 };
 
-// An allocateOnce reservation is kept for a pod, which is bound when that is stored; without a pod: for nobody any
-// more.
+// An allocateOnce reservation is kept for a pod, which is bound when that is stored. Without a pod: for nobody any
+// more, or, where one had been bound, it ends.
 struct ClaimReservation {
     std::string pod;      // uid
     uint64_t serial = 0;  // of the try

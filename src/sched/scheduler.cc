@@ -79,6 +79,12 @@ void Scheduler::put_pod(model::Pod pod, base::Instant now) {
                          attempt.pod.meta.annotations != pod.meta.annotations ||
                          attempt.pod.meta.owners != pod.meta.owners;
     const std::string nominated_before = std::exchange(attempt.pod, std::move(pod)).nominated_node;
+    if (changed && attempt.waits_to_be_bound()) {
+        // Nothing has been sent yet that says what it was.
+        attempt.give_back();
+        tell_freed(now);
+        follow_nomination(attempt, "", now);
+    }
     const bool assumed = ledger_.find_pod(uid) != ledger::kNone;
     if (!assumed) follow_nomination(attempt, nominated_before, now);
     if (!changed || assumed) return;
@@ -109,6 +115,7 @@ void Scheduler::put_bound(model::Pod pod, base::Instant now) {
         const auto& spec = ledger_.pod(known).spec;
         if (*spec == *pod.spec) pod.spec = spec;  // compared once
         changed = ledger_.node_of(known) != pod.node || pod.spec != spec;
+        sources_.leaves(known);
     }
     ledger_.put(pod);
     forget_waiting(uid);
@@ -265,7 +272,7 @@ std::vector<Plan> Scheduler::step(base::Instant now, base::Time wall, size_t mos
         if (options_.counts_costs) queue_.worked(*key, looks_ - before, now);
     }
     open_waiting(wall, plans);
-    release_claims(plans);  // last: whoever claimed before a crash may just have been given the same again
+    release_claims(wall, plans);  // last: whoever claimed before a crash may just have been given the same again
     return plans;
 }
 

@@ -104,6 +104,8 @@ public:
     const Shares* shares() const { return shares_.get(); }
 
 private:
+    static constexpr base::Duration kReadAgain = std::chrono::seconds(1);
+
     struct PendingReservation {
         std::shared_ptr<const model::Reservation> object;
         std::string refusal;  // that was last written
@@ -198,7 +200,7 @@ private:
     void go_on(Attempt& attempt, BindPod bind, base::Instant now, std::vector<Plan>& plans);
     void resume_claiming(base::Instant now, std::vector<Plan>& plans);
     std::vector<Plan> claimed(const ClaimReservation& claim, Outcome outcome, base::Instant now);
-    void release_claims(std::vector<Plan>& plans);
+    void release_claims(base::Time wall, std::vector<Plan>& plans);
     // Volumes: see scheduler_volumes.cc
     bool bind_volumes_first(Attempt& attempt, const Ask& ask, Row row, const BindPod& bind, base::Instant now,
                             std::vector<Plan>& plans);

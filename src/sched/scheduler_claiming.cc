@@ -72,17 +72,18 @@ std::vector<Plan> Scheduler::claimed(const ClaimReservation& claim, Outcome outc
             }
         }
     }
-    if (outcome == Outcome::Unknown) {
-        plans.emplace_back(ReadBack{ReadBack::What::Reservation, claim.uid, "", claim.name});
-    }
+    const ReadBack read{ReadBack::What::Reservation, claim.uid, "", claim.name};
+    if (outcome == Outcome::Unknown) plans.emplace_back(read);
+    // Nobody else releases it: should it be as it was, it is tried again.
+    if (outcome == Outcome::Refused && claim.pod.empty()) reads_.emplace_back(now + kReadAgain, read);
     return plans;
 }
 
-void Scheduler::release_claims(std::vector<Plan>& plans) {
+void Scheduler::release_claims(base::Time wall, std::vector<Plan>& plans) {
     for (const auto& uid : std::exchange(sources_.claims, {})) {
         const auto index = ledger_.find_reservation(uid);
         if (index == ledger::kNone) continue;
-        if (auto release = release_of(index, ledger_)) plans.emplace_back(std::move(*release));
+        if (auto release = release_of(index, ledger_, wall)) plans.emplace_back(std::move(*release));
     }
 }
 

@@ -6,11 +6,6 @@
 #include "sched/scheduler.h"
 
 namespace berth::sched {
-namespace {
-
-constexpr base::Duration kReadAgain = std::chrono::seconds(1);
-
-}  // namespace
 
 // Gives back what was assumed, and tries again after backoff.
 void Scheduler::forget(Attempt& attempt, base::Instant now) {
@@ -54,6 +49,7 @@ std::vector<Plan> Scheduler::read_back(const ReadBack& read, Outcome outcome, ba
         reads_.emplace_back(now + kReadAgain, read);
         return {};
     }
+    if (read.what == ReadBack::What::Reservation) sources_.claims.insert(read.uid);  // a release may not have happened
     std::vector<Plan> plans;
     if (Attempt* attempt = find(read.uid)) {
         forget(*attempt, now);

@@ -357,6 +357,11 @@ std::string Cluster::unsettled() {
         if (model::is_claimed(object)) {
             return object.meta.name + " is claimed for a pod that is not bound";
         }
+        const auto known = seen.find_reservation(object.meta.uid);
+        if (known == ledger::kNone) return object.meta.name + " was lost";
+        if (seen.reservation(known).open() != truth.reservation(truth.find_reservation(object.meta.uid)).open()) {
+            return object.meta.name + " is not to others what it is to the scheduler";
+        }
         const auto owner = model::preemption_hold_owner(object);
         if (owner.empty() || model::is_final(object.phase)) continue;
         if (!scheduler_->pending_pod(owner)) return object.meta.name + " keeps room for nobody";

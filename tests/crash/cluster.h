@@ -79,6 +79,8 @@ public:
     void disorder(base::Random& random);
     // Everything that is on its way arrives.
     void calm_down();
+    // Some pods end while the controllers are away: the scheduler alone has seen that they were bound.
+    void controllers_miss_the_end(base::Random& random);
     // Requests of dead schedulers arrive.
     void deliver_late();
     void run_controllers();

@@ -95,6 +95,17 @@ void Cluster::die(base::Random& random) {
     kill();
 }
 
+void Cluster::controllers_miss_the_end(base::Random& random) {
+    calm_down();
+    while (feed_->poll(1000, [this](const auto& kind, const auto& event) { apply(kind, event); })) {
+    }
+    for (const auto& pod : names("pods")) {
+        if (random.chance(1, 2)) delete_pod(pod);
+    }
+    end_pods();
+    start_controllers();
+}
+
 void Cluster::calm_down() {
     while (!flights_.empty()) {
         Flight flight = std::move(flights_.front());

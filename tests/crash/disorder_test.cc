@@ -69,6 +69,7 @@ void unkind_story(uint64_t seed) {
         for (uint64_t i = random.below(30); i > 0; --i) cluster.disorder(random);
     }
     ASSERT_EQ(cluster.broken(), "");
+    if (random.chance(1, 2)) cluster.controllers_miss_the_end(random);
     EXPECT_TRUE(cluster.settle()) << "it does not come to rest";
     EXPECT_EQ(cluster.broken(), "");
     EXPECT_EQ(cluster.unsettled(), "");
@@ -78,9 +79,10 @@ TEST(DisorderTest, Seeds) {
     each_seed(200, unkind_story);
 }
 
+// 1048, 1080, 2829, 3115: the release of a claim was lost on its way, and nobody tried it again.
 // 1512: a preempting pod fitted with one reservation and was charged to another, as if its victim had left already.
 TEST(DisorderTest, SeedsThatFailedOnce) {
-    for (const uint64_t seed : {1025, 1512}) unkind_story(seed);
+    for (const uint64_t seed : {1025, 1048, 1080, 1512, 2829, 3115}) unkind_story(seed);
 }
 
 }  // namespace

@@ -276,7 +276,8 @@ std::vector<model::Event> Stage::reconcile() {
         if (change.over) delete_reservation(change.name);
     }
     for (const auto& [name, object] : std::map(reservations)) {
-        if (const auto release = sched::release_of(ledger.find_reservation(object->meta.uid), ledger)) write(*release);
+        const auto index = ledger.find_reservation(object->meta.uid);
+        if (const auto release = sched::release_of(index, ledger, clock.wall())) write(*release);
     }
     return events;
 }
