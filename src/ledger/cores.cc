@@ -111,22 +111,47 @@ void NodeCores::count_numa() {
         const int64_t given = place.cpus.without(kept).count() * kMilli;
         numa[i].total.set(model::kCpu, std::min(given, numa[i].total.get(model::kCpu, given)));
         for (const Member& member : members) {
-            model::Resources amount = amount_on(member, place);
-            if (amount.empty()) continue;
+            if (amount_on(member, place).empty()) continue;
             const bool alone = member.which->cores.numa.size() == 1;
             (alone ? numa[i].single : numa[i].shared) = true;
-            if (!member.reservation && member.from.empty()) {
-                numa[i].used.add(amount);
-            } else if (member.reservation) {
-                // max(reserved, what its owners have)
-                for (const Member& owner : members) {
-                    if (!owner.reservation && pays(owner, member.index)) amount.subtract(amount_on(owner, place));
-                }
-                amount.for_each([&](ResourceId id, int64_t rest) { numa[i].used.add(id, std::max<int64_t>(0, rest)); });
-            } else {
-                numa[i].used.add(amount);
-            }
         }
+    }
+    left_.clear();
+    std::vector<const Member*> pods;
+    for (const Member& member : members) {
+        if (!member.reservation) {
+            pods.push_back(&member);
+            continue;
+        }
+        Left& left = left_.emplace_back(member.index, std::vector<model::Resources>());
+        for (const auto& place : layout->numas) left.on.push_back(amount_on(member, place));
+    }
+    std::sort(pods.begin(), pods.end(), [](const Member* a, const Member* b) {
+        const auto key = [](const Member* pod) { return std::tuple(pod->from.size(), std::string_view(pod->order)); };
+        return key(a) < key(b);
+    });
+    for (const Member* pod : pods) {
+        for (size_t i = 0; i < numa.size(); ++i) take(*pod, i);
+    }
+    for (const Left& left : left_) {
+        for (size_t i = 0; i < numa.size(); ++i) numa[i].used.add(left.on[i]);
+    }
+}
+
+void NodeCores::take(const Member& pod, size_t place) {
+    model::Resources amount = amount_on(pod, layout->numas[place]);
+    numa[place].used.add(amount);
+    for (const ReservationIndex payer : pod.from) {
+        const auto left =
+            std::find_if(left_.begin(), left_.end(), [&](const Left& l) { return l.reservation == payer; });
+        if (left == left_.end()) continue;
+        const model::Resources rest = amount;
+        rest.for_each([&](ResourceId id, int64_t asked) {
+            const int64_t part = std::min(asked, left->on[place].get(id));
+            if (part <= 0) return;
+            left->on[place].add(id, -part);
+            amount.add(id, -part);
+        });
     }
 }
 
@@ -172,12 +197,10 @@ CpuBits NodeCores::remaining(ReservationIndex index) const {
 }
 
 int64_t NodeCores::remaining(ReservationIndex index, size_t place, ResourceId id) const {
-    int64_t left = 0;
-    for (const Member& member : members) {
-        if (member.reservation && member.index == index) left += amount_on(member, layout->numas[place]).get(id);
-        if (!member.reservation && pays(member, index)) left -= amount_on(member, layout->numas[place]).get(id);
+    for (const Left& left : left_) {
+        if (left.reservation == index) return left.on[place].get(id);
     }
-    return std::max<int64_t>(0, left);
+    return 0;
 }
 
 // ---- all nodes

@@ -41,7 +41,8 @@ struct NumaUse {
 // Who has which cores of a node, and how much of each NUMA node.
 //   free = all - reserved (annotations, kubelet, system) - pods' - reservations'
 // A pod that draws from a reservation may have cores of it: they are the pod's, and the reservation has the others
-// left. Computed from its members whenever one of them comes or goes, never adjusted.
+// left. Of an amount on a NUMA node its reservations give what they have left there, as of a device (NodeDevices).
+// Computed from its members whenever one of them comes or goes, never adjusted.
 struct NodeCores {
     struct Member {
         bool reservation = false;
@@ -49,6 +50,7 @@ struct NodeCores {
         std::shared_ptr<const model::Which> which;
         model::CpuExclusive exclusive = model::CpuExclusive::None;
         std::vector<ReservationIndex> from;  // that pay for it
+        std::string order = {};              // its uid, where several pay
     };
     enum class Fault : uint8_t {
         None,
@@ -88,8 +90,15 @@ struct NodeCores {
 
 private:
     void count(const Member& member);
+    struct Left {
+        ReservationIndex reservation;
+        std::vector<model::Resources> on;  // beside `numa`
+    };
     void count_numa();
+    void take(const Member& pod, size_t place);
     void find_faults();
+
+    std::vector<Left> left_;
 };
 
 // The cores of all nodes. Events come in any order.

@@ -108,6 +108,29 @@ TEST(Cores, FaultsNameWhoAndWhich) {
     EXPECT_NE(ledger.core_fault(0).find("pod default/d: annotation"), std::string::npos) << ledger.core_fault(0);
 }
 
+// Two reservations hold 4 of a NUMA node's memory each, and a pod draws 6 from both: 2 of the second are left.
+TEST(Cores, SeveralReservationsPayForOneNumaNode) {
+    auto machines = std::make_shared<model::NodeTopology>(*topology("n", machine(1, 4)));
+    machines->zones = {{0, {{model::kMemory, 10}}}};
+    Cores cores;
+    cores.put(machines);
+    cores.see(0, *node("n"));
+    const auto enter = [&](bool reservation, uint32_t index, int64_t memory, std::vector<ReservationIndex> from) {
+        auto which = std::make_shared<model::Which>();
+        which->cores.numa = {{0, {{model::kMemory, memory}}}};
+        cores.enter(0, {reservation, index, which, model::CpuExclusive::None, std::move(from)});
+    };
+    enter(true, 5, 4, {});
+    enter(true, 6, 4, {});
+    enter(false, 1, 6, {5, 6});
+    EXPECT_EQ(cores.at(0)->numa[0].used.get(model::kMemory), 8);
+    EXPECT_EQ(cores.at(0)->remaining(5, 0, model::kMemory), 0);
+    EXPECT_EQ(cores.at(0)->remaining(6, 0, model::kMemory), 2);
+    cores.leave(0, true, 5);
+    EXPECT_EQ(cores.at(0)->numa[0].used.get(model::kMemory), 6) << "the second pays what is left to pay";
+    EXPECT_EQ(cores.at(0)->remaining(6, 0, model::kMemory), 0);
+}
+
 // Every CPU is kept, free, or somebody's, and whoever comes and goes leaves nothing behind.
 TEST(Cores, AnyHistoryIsTheSumOfItsMembers) {
     const char* given = std::getenv("BERTH_SEED");

@@ -1,6 +1,7 @@
 #include "ledger/devices.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "base/check.h"
 
@@ -83,19 +84,24 @@ void NodeDevices::count(uint32_t member) {
             continue;
         }
         if (by.reservation) {
-            held_.push_back({by.index, place, share.amounts, {}});
-            continue;
-        }
-        Held* payer = nullptr;
-        for (size_t from = 0; from < by.from.size() && !payer; ++from) payer = held_by(by.from[from], place);
-        if (payer) {
-            payer->charged.add(share.amounts);
+            held_.push_back({by.index, place, share.amounts});
         } else {
-            used[place].add(share.amounts);
+            take(by, place, share.amounts);
         }
     }
     for (const model::DeviceType type : model::kAllDeviceTypes) {
         if (by.asks[index_of(type)] && !said[index_of(type)]) close(type, Fault::Unsaid, member, -1);
+    }
+}
+
+void NodeDevices::take(const Member& pod, size_t place, DeviceAmounts amounts) {
+    used[place].add(amounts);
+    for (const ReservationIndex payer : pod.from) {
+        Held* held = held_by(payer, place);
+        if (held == nullptr) continue;
+        const DeviceAmounts part = amounts.or_less(held->left);
+        held->left.subtract(part);
+        amounts.subtract(part);
     }
 }
 
@@ -110,10 +116,21 @@ void NodeDevices::recompute() {
     for (uint32_t member = 0; member < members.size(); ++member) {
         if (members[member].reservation) count(member);
     }
+    std::vector<uint32_t> several;
     for (uint32_t member = 0; member < members.size(); ++member) {
-        if (!members[member].reservation) count(member);
+        if (members[member].reservation) continue;
+        if (members[member].from.size() < 2) {
+            count(member);
+        } else {
+            several.push_back(member);
+        }
     }
-    for (const Held& held : held_) used[held.place].add(held.reserved.or_more(held.charged));
+    std::sort(several.begin(), several.end(), [&](uint32_t a, uint32_t b) {
+        const auto key = [](const Member& pod) { return std::tuple(pod.from.size(), std::string_view(pod.order)); };
+        return key(members[a]) < key(members[b]);
+    });
+    for (const uint32_t member : several) count(member);
+    for (const Held& held : held_) used[held.place].add(held.left);
     for (size_t place = 0; place < unit_count(); ++place) {
         if (!unit(place).healthy) continue;
         if (!used[place].within(unit(place).total)) close(unit(place).type, Fault::Overfull, 0, unit(place).minor);
@@ -126,10 +143,7 @@ void NodeDevices::recompute() {
 DeviceAmounts NodeDevices::remaining(ReservationIndex reservation, size_t place) const {
     if (!unit(place).healthy) return {};
     for (const Held& held : held_) {
-        if (held.reservation != reservation || held.place != place) continue;
-        DeviceAmounts left = held.reserved;
-        left.subtract(held.charged);
-        return at_least_nothing(left);
+        if (held.reservation == reservation && held.place == place) return held.left;
     }
     return {};
 }
@@ -137,6 +151,13 @@ DeviceAmounts NodeDevices::remaining(ReservationIndex reservation, size_t place)
 bool NodeDevices::holds(ReservationIndex reservation, DeviceType type) const {
     return std::any_of(held_.begin(), held_.end(), [&](const Held& held) {
         return held.reservation == reservation && unit(held.place).type == type;
+    });
+}
+
+bool NodeDevices::has_left(ReservationIndex reservation, DeviceType type) const {
+    return std::any_of(held_.begin(), held_.end(), [&](const Held& held) {
+        return held.reservation == reservation && unit(held.place).type == type && unit(held.place).healthy &&
+               !held.left.none();
     });
 }
 

@@ -17,9 +17,11 @@ using model::DeviceAmounts;
 using model::DeviceType;
 
 // Who has which devices of a node, and how much of each.
-//   used = sum over pods of what no reservation pays for + sum over reservations of max(reserved, charged)
-// of each device and amount. A device is paid for by the first of the reservations that the pod draws from which holds
-// a part of it. Computed from the members whenever one of them comes or goes, never adjusted.
+//   used = sum over pods + sum over reservations of what they have left
+// of each device and amount. Of a device that a pod has, every reservation that it draws from and that holds a part of
+// it gives what it has left, in the pod's order, until all is paid. E.g. two hold 40 each, the pod has 60: 0 and 20 are
+// left. Those with fewer to pay for them go first, so that the order of events does not matter. Computed from the
+// members whenever one of them comes or goes, never adjusted.
 struct NodeDevices {
     struct Member {
         bool reservation = false;
@@ -28,6 +30,7 @@ struct NodeDevices {
         bool unreadable = false;                            // nobody knows what it has
         std::array<bool, model::kDeviceTypes> asks{};       // for devices of the type
         std::vector<ReservationIndex> from = {};            // that pay for it
+        std::string order = {};                             // its uid, where several pay
         bool named() const { return record || unreadable; }
     };
     enum class Fault : uint8_t {
@@ -60,8 +63,9 @@ struct NodeDevices {
     const model::DeviceUnit& unit(size_t place) const { return object->units[place]; }
     // What of a reservation's part of a device its owners have not.
     DeviceAmounts remaining(ReservationIndex reservation, size_t place) const;
-    // Whether the reservation holds devices of the type.
+    // Whether the reservation holds devices of the type, and whether any of these is left.
     bool holds(ReservationIndex reservation, DeviceType type) const;
+    bool has_left(ReservationIndex reservation, DeviceType type) const;
     // Whether nobody has the function but, perhaps, one of these and none of their owners.
     bool function_free(size_t place, const model::VirtualFunction& function,
                        const std::vector<ReservationIndex>& but) const;
@@ -70,11 +74,12 @@ private:
     struct Held {
         ReservationIndex reservation;
         size_t place;
-        DeviceAmounts reserved, charged;
+        DeviceAmounts left;  // of what is reserved
     };
     Held* held_by(ReservationIndex reservation, size_t place);
     size_t place_of(const model::DeviceShare& share) const;
     void count(uint32_t member);
+    void take(const Member& pod, size_t place, DeviceAmounts amounts);
     void close(DeviceType type, Fault fault, uint32_t member, int32_t minor);
 
     std::vector<Held> held_;
@@ -113,6 +118,11 @@ public:
     }
     // nullptr: there is none.
     const model::Device* known(std::string_view node) const;
+    // Calls f(node) for each that has a Device.
+    template <class F>
+    void each_known(F f) const {
+        for (const auto& [node, device] : known_) f(node);
+    }
 
 private:
     NodeDevices& made(Row row);

@@ -82,6 +82,31 @@ TEST(Devices, AnOwnersOtherDevicesAreItsOwn) {
     EXPECT_EQ(fault_of(devices), Fault::None);
 }
 
+// 40 and 40 of a GPU are reserved. Who draws 60 from both takes all of the first and 20 of the second; who has others
+// to pay for it is counted after who has not, so it does not matter who is told of first.
+TEST(Devices, SeveralReservationsPayForOneDevice) {
+    for (const bool joint_first : {true, false}) {
+        Devices devices;
+        devices.put(gpus(1));
+        devices.see(0, "n1");
+        devices.enter(0, member(true, 5, {share(0, 40)}));
+        devices.enter(0, member(true, 6, {share(0, 40)}));
+        devices.enter(0, member(false, 1, {share(0, 60)}, {5, 6}));
+        EXPECT_EQ(devices.at(0)->remaining(5, 0), (DeviceAmounts{0, 0, 0}));
+        EXPECT_EQ(devices.at(0)->remaining(6, 0), (DeviceAmounts{20, 20, 200}));
+        EXPECT_EQ(devices.at(0)->free[0], (DeviceAmounts{20, 20, 200}));
+        if (!joint_first) devices.leave(0, false, 1);
+        devices.enter(0, member(false, 2, {share(0, 40)}, {5}));
+        if (!joint_first) devices.enter(0, member(false, 1, {share(0, 60)}, {5, 6}));
+        EXPECT_EQ(fault_of(devices), Fault::None) << "40 of the first, 40 of the second, 20 of nobody's";
+        EXPECT_TRUE(devices.at(0)->remaining(6, 0).none());
+        EXPECT_TRUE(devices.at(0)->free[0].none());
+        devices.leave(0, true, 5);
+        EXPECT_EQ(fault_of(devices), Fault::None);
+        EXPECT_TRUE(devices.at(0)->free[0].none());
+    }
+}
+
 TEST(Devices, AVirtualFunctionHasOneHolder) {
     Devices devices;
     devices.put(gpus(1));

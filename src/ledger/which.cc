@@ -95,13 +95,15 @@ void Ledger::enter_parts(PodIndex index) {
     if (!devices && !has_cores(pod.which)) return;
     std::vector<ReservationIndex> from;
     pod.each_charge([&](ReservationIndex payer, const Resources&) { from.push_back(payer); });
+    const std::string order = from.size() > 1 ? pod.uid.text() : "";
     if (devices) {
         NodeDevices::Member member = device_member(false, index, *pod.spec, pod.which);
         member.from = from;
+        member.order = order;
         devices_.enter(pod.row, std::move(member));
     }
     if (has_cores(pod.which)) {
-        cores_.enter(pod.row, {false, index, pod.which, pod.spec->cores.exclusive, std::move(from)});
+        cores_.enter(pod.row, {false, index, pod.which, pod.spec->cores.exclusive, std::move(from), order});
     }
 }
 

@@ -116,10 +116,7 @@ private:
     }
     bool leads(DeviceType type) const { return !demand_.joint.empty() && demand_.joint.front() == type; }
 
-    bool only_theirs(DeviceType type) const {
-        return sources_.restricted && std::any_of(sources_.from.begin(), sources_.from.end(),
-                                                  [&](auto index) { return node_.holds(index, type); });
-    }
+    bool only_theirs(DeviceType type) const { return sources_.restricted[static_cast<size_t>(type)]; }
 
     // By minor. `matching` counts those that the selector takes, healthy or not.
     Candidates candidates(const DevicesWanted& wanted, size_t& matching) const {
@@ -378,9 +375,7 @@ std::string check_share(const DevicesWanted& wanted, const model::DeviceShare& s
     if (!takes || *takes != share.amounts) {
         return fmt::format("the record of {} is not what the pod asks for", device_text(share));
     }
-    const bool restricted =
-        sources.restricted && std::any_of(sources.from.begin(), sources.from.end(),
-                                          [&](auto index) { return node.holds(index, share.type); });
+    const bool restricted = sources.restricted[static_cast<size_t>(share.type)];
     if (!share.amounts.within(room_of(node, place, sources, restricted))) {
         return fmt::format("{} has too little left for it", device_text(share));
     }
@@ -419,7 +414,11 @@ std::string check_devices(const DeviceDemand& demand, const model::DeviceRecord&
     }
     for (const DevicesWanted& wanted : demand.types) {
         const int32_t had = counts[wanted.type];
-        if (had >= wanted.count || (wanted.of_all && had > 0)) continue;
+        const auto& joint = demand.joint;
+        const bool follows = !joint.empty() && std::find(joint.begin() + 1, joint.end(), wanted.type) != joint.end();
+        // One on each of the switches, however few are asked for.
+        const bool more = demand.same_pcie && follows && had > wanted.count;
+        if (had == wanted.count || more || (wanted.of_all && had > 0)) continue;
         return fmt::format("its record names {} of {} {} devices", had, wanted.count, name_of(wanted.type));
     }
     return {};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,10 +14,10 @@ namespace berth::sched {
 // Which of several that would do, as far as topology and reservations leave it open.
 enum class DeviceOrder : uint8_t { LeastAllocated, MostAllocated };
 
-// The reservations that pay, and of whom nothing else may be taken for the types that they hold.
+// The reservations that pay, and the types of which nothing may be taken but what they hold.
 struct DeviceSources {
     std::vector<ledger::ReservationIndex> from = {};
-    bool restricted = false;
+    std::array<bool, model::kDeviceTypes> restricted = {};
 };
 
 struct DeviceChoice {

@@ -235,12 +235,13 @@ TEST_F(DeviceChoices, PartitionsArePacked) {
 
 TEST_F(DeviceChoices, OwnersTakeWhatIsReservedFirst) {
     take({gpu(5, 100)}, true, 7);
-    EXPECT_EQ(chosen(demand({{"koordinator.sh/gpu", 50}}), {{7}, false}), "gpu5");
+    EXPECT_EQ(chosen(demand({{"koordinator.sh/gpu", 50}}), {{7}, {}}), "gpu5");
     EXPECT_EQ(chosen(demand({{"koordinator.sh/gpu", 50}})), "gpu0") << "nobody else";
-    EXPECT_EQ(chosen(demand({{"koordinator.sh/gpu", 200}}), {{7}, false}), "gpu4 gpu5") << "and one beside it";
-    EXPECT_EQ(chosen(demand({{"koordinator.sh/gpu", 200}}), {{7}, true}), "Insufficient gpu devices")
+    EXPECT_EQ(chosen(demand({{"koordinator.sh/gpu", 200}}), {{7}, {}}), "gpu4 gpu5") << "and one beside it";
+    EXPECT_EQ(chosen(demand({{"koordinator.sh/gpu", 200}}), {{7}, {true, true, true}}), "Insufficient gpu devices")
         << "Restricted: only what is reserved";
-    EXPECT_EQ(chosen(demand({{"koordinator.sh/gpu", 100}, {"koordinator.sh/rdma", 1}}), {{7}, true}), "gpu5 rdma0")
+    EXPECT_EQ(chosen(demand({{"koordinator.sh/gpu", 100}, {"koordinator.sh/rdma", 1}}), {{7}, {true, false, false}}),
+              "gpu5 rdma0")
         << "it holds no rdma, so that is had of the node";
 }
 
@@ -262,12 +263,14 @@ TEST_F(DeviceChoices, ForeignRecordsAreChecked) {
     EXPECT_EQ(wrong({gpu(3, 50)}), "") << "it need not be the one that we would choose";
     EXPECT_EQ(wrong({}), "its record names 0 of 1 gpu devices");
     EXPECT_EQ(wrong({gpu(9, 50)}), "there is no gpu 9");
+    EXPECT_EQ(wrong({gpu(3, 50), gpu(4, 50)}), "its record names 2 of 1 gpu devices");
     EXPECT_EQ(wrong({gpu(3, 10)}), "the record of gpu 3 is not what the pod asks for");
     EXPECT_EQ(wrong({gpu(3, 50), {DeviceType::Rdma, 0, {1, 0, 0}, "", {}}}), "it asks for no rdma device");
     take({gpu(3, 60)}, true, 7);
     EXPECT_EQ(wrong({gpu(3, 50)}), "gpu 3 has too little left for it");
-    EXPECT_EQ(wrong({gpu(3, 50)}, {{7}, false}), "");
-    EXPECT_EQ(wrong({gpu(2, 50)}, {{7}, true}), "gpu 2 has too little left for it") << "of the reservation";
+    EXPECT_EQ(wrong({gpu(3, 50)}, {{7}, {}}), "");
+    EXPECT_EQ(wrong({gpu(2, 50)}, {{7}, {true, true, true}}), "gpu 2 has too little left for it")
+        << "of the reservation";
 }
 
 }  // namespace

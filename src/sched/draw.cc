@@ -6,6 +6,8 @@
 #include "base/int128.h"
 #include "base/saturating.h"
 #include "model/allocated.h"
+#include "sched/plugins/device_share.h"
+#include "sched/which.h"
 
 namespace berth::sched {
 namespace {
@@ -128,8 +130,17 @@ void rank(Few& found, const Ask& ask, const View& ledger) {
     for (size_t i = 0; i < found.size(); ++i) found[i] = ranked[i].second;
 }
 
-// Whether it has anything left of what the pod asks for: an amount, a port, a claim, or, for a pod that asks for none
-// of these, its slot.
+// Devices go by several names. Of a Restricted one's the pod gets what is left, and be it nothing.
+bool has_devices(ReservationIndex index, const Ask& ask, const View& ledger) {
+    const auto& demand = ask.spec->devices.demand;
+    const auto* node = demand ? ledger.devices().at(ledger.reservation(index).row) : nullptr;
+    return node && std::any_of(demand->types.begin(), demand->types.end(), [&](const auto& wanted) {
+               return node->has_left(index, wanted.type) || plugins::restricts_devices(index, wanted.type, ledger);
+           });
+}
+
+// Whether it has anything left of what the pod asks for: an amount, a device, a port, a claim, or, for a pod that asks
+// for none of these, its slot.
 bool useful(ReservationIndex index, const Ask& ask, const View& ledger) {
     bool asks = false;
     bool has = false;
@@ -138,7 +149,7 @@ bool useful(ReservationIndex index, const Ask& ask, const View& ledger) {
         has = has || ledger.remaining(index, id) > 0;
     });
     if (has || (!asks && ask.spec->ports.empty())) return true;
-    return wanted_ports(index, ask, ledger) > 0 || shares_claim(index, ask, ledger);
+    return has_devices(index, ask, ledger) || wanted_ports(index, ask, ledger) > 0 || shares_claim(index, ask, ledger);
 }
 
 Drawing draw_from(std::span<const ReservationIndex> from, const Ask& ask, const View& ledger, Row row) {
@@ -157,10 +168,11 @@ Drawing draw_alone(ReservationIndex index, const Ask& ask, const View& ledger, R
 
 Drawing draw_from_one(const Few& of, const Ask& ask, const View& ledger, Row row) {
     Few best;
-    std::tuple<size_t, size_t, bool> least;
+    std::tuple<size_t, size_t, bool, bool> least;
     for (const ReservationIndex index : of) {
         const Drawing drawing = draw_alone(index, ask, ledger, row);
-        const std::tuple lacks(drawing.lacking.size(), drawing.withheld.size(), drawing.charges.empty());
+        const bool parts = finds_parts(ask, ledger, row, drawing.charges);
+        const std::tuple lacks(drawing.lacking.size(), drawing.withheld.size(), !parts, drawing.charges.empty());
         if (best.empty() || lacks < least) {
             best.clear();
             least = lacks;

@@ -5,37 +5,13 @@
 
 #include <map>
 #include <set>
-#include <sstream>
 
 #include "model/allocated.h"
+#include "part_records.h"
 #include "town.h"
 
 namespace berth::properties {
 namespace {
-
-using Ids = std::set<int>;
-
-// The judge's own reading of "0-2,5".
-Ids ids_of(const std::string& text) {
-    Ids out;
-    std::istringstream in(text);
-    for (std::string part; std::getline(in, part, ',');) {
-        const auto dash = part.find('-');
-        const int first = std::stoi(part);
-        const int last = dash == std::string::npos ? first : std::stoi(part.substr(dash + 1));
-        for (int id = first; id <= last; ++id) out.insert(id);
-    }
-    return out;
-}
-
-// {"cpuset":"0-3",...}: what stands between the quotes.
-Ids cpus_in(const std::string& record) {
-    const std::string key = "\"cpuset\":\"";
-    const auto at = record.find(key);
-    if (at == std::string::npos) return {};
-    const auto begin = at + key.size();
-    return ids_of(record.substr(begin, record.find('"', begin) - begin));
-}
 
 struct Machine {
     int cores = 1, threads = 1, numas = 1;

@@ -12,57 +12,11 @@
 #include "base/json.h"
 #include "model/allocated.h"
 #include "model/device_request.h"
+#include "part_records.h"
 #include "town.h"
 
 namespace berth::properties {
 namespace {
-
-// "core", "ratio", "memory" of a gpu; "core" alone of others.
-using Use = std::map<std::string, int64_t>;
-
-struct Card {
-    Use has;
-    std::set<std::string> functions;
-    std::string pcie;
-};
-using Cards = std::map<std::pair<std::string, int>, Card>;  // by type and number
-
-struct Share {
-    Use use;
-    std::vector<std::string> functions;
-};
-using Shares = std::map<std::pair<std::string, int>, Share>;
-
-int64_t number(const Json& value) {
-    if (value.is_int64()) return value.as_int64();
-    const std::string text(value.as_string());
-    return text.ends_with("Mi")   ? std::stoll(text) << 20
-           : text.ends_with("Ki") ? std::stoll(text) << 10
-           : text.ends_with("Gi") ? std::stoll(text) << 30
-                                  : std::stoll(text);
-}
-
-// The judge's own reading of a record.
-Shares shares_in(const Json& record) {
-    Shares out;
-    for (const auto& [type, list] : record.as_object()) {
-        for (const auto& entry : list.as_array()) {
-            const JsonObject& one = entry.as_object();
-            Share& share = out[{std::string(type), static_cast<int>(one.at("minor").as_int64())}];
-            for (const auto& [name, amount] : one.at("resources").as_object()) {
-                const std::string key = name.ends_with("ratio")    ? "ratio"
-                                        : name.ends_with("memory") ? "memory"
-                                                                   : "core";
-                share.use[key] += number(amount);
-            }
-            if (!one.contains("extension")) continue;
-            for (const auto& function : one.at("extension").as_object().at("vfs").as_array()) {
-                share.functions.emplace_back(function.as_object().at("busID").as_string());
-            }
-        }
-    }
-    return out;
-}
 
 class DeviceTown final : public Town {
 public:
@@ -222,7 +176,12 @@ private:
     }
 
     void judge() override {
-        for (const auto& [node, cards] : nodes_) judge_node(node, cards);
+        for (const auto& [node, cards] : nodes_) {
+            judge_node(node, cards);
+            for (const auto type : model::kAllDeviceTypes) {
+                EXPECT_EQ(truth_.device_fault(truth_.row_of(node), type), "");
+            }
+        }
     }
     // All that pods have, and what reservations hold for owners who have not come yet, is no more than there is.
     void judge_node(const std::string& node, const Cards& cards) {

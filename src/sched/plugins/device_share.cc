@@ -38,21 +38,19 @@ bool enough(const DevicesWanted& wanted, const NodeDevices& node, const DeviceDi
     return there >= wanted.count;
 }
 
-bool restricts_devices(ReservationIndex index, const View& ledger) {
-    const auto& entry = ledger.reservation(index);
-    if (entry.policy != model::AllocatePolicy::Restricted) return false;
-    bool any = false;
-    entry.allocatable.for_each([&](model::ResourceId id, int64_t) {
-        any = any || (model::device_resources().has(id) && entry.object->restricts(id));
-    });
-    return any;
+bool is_of(DeviceType type, model::ResourceId id) {
+    const auto& names = model::device_resources();
+    if (type == DeviceType::Gpu) return names.is_gpu(id);
+    return id == (type == DeviceType::Rdma ? names.rdma : names.fpga);
 }
 
 DeviceSources sources_of(const ledger::Charges& charges, const View& ledger) {
     DeviceSources out;
     for (const auto& charge : charges) {
         out.from.push_back(charge.reservation);
-        out.restricted = out.restricted || restricts_devices(charge.reservation, ledger);
+        for (const DeviceType type : model::kAllDeviceTypes) {
+            if (restricts_devices(charge.reservation, type, ledger)) out.restricted[static_cast<size_t>(type)] = true;
+        }
     }
     return out;
 }
@@ -193,6 +191,17 @@ bool devices_open(const model::PodSpec& spec, const View& ledger, Row row) {
     if (!spec.devices.demand) return spec.devices.fault.empty();
     if (const auto open = open_at_a_glance(spec, ledger, row)) return *open;
     return choice_on(spec, ledger, row, {}, false).refusal.empty();
+}
+
+bool restricts_devices(ReservationIndex index, DeviceType type, const View& ledger) {
+    const auto& entry = ledger.reservation(index);
+    if (entry.policy != model::AllocatePolicy::Restricted) return false;
+    const NodeDevices* node = ledger.devices().at(entry.row);
+    if (node == nullptr || !node->holds(index, type)) return false;
+    bool any = false;
+    entry.allocatable.for_each(
+        [&](model::ResourceId id, int64_t) { any = any || (is_of(type, id) && entry.object->restricts(id)); });
+    return any;
 }
 
 bool wants_devices(const Ask& ask, const View& ledger, Row row) {

@@ -16,6 +16,9 @@ struct DeviceScorer : Scorer {
     virtual int64_t points(const model::PodSpec& spec, const View& ledger, Row row) const = 0;
 };
 
+// Whether owners of the reservation get nothing of such devices but what it holds.
+bool restricts_devices(ReservationIndex index, model::DeviceType type, const View& ledger);
+
 // Whether the ask has to be told which of the row's devices it gets.
 bool wants_devices(const Ask& ask, const View& ledger, Row row);
 DeviceChoice devices_on(const Ask& ask, const View& ledger, Row row, const ledger::Charges& charges);
