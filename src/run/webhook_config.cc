@@ -4,6 +4,7 @@
 
 #include "base/base64.h"
 #include "base/json.h"
+#include "model/which.h"
 
 namespace berth::run {
 namespace {
@@ -18,21 +19,30 @@ std::string listed(const auto& names) {
     return base::to_text(Json(std::move(out)));
 }
 
+// Whether an annotation of the binding says which cores or devices its pod has. CEL reads both kinds of quotes.
+std::string names_parts() {
+    std::string out;
+    for (const std::string_view key : model::kWhichAnnotations) {
+        out += fmt::format("{}'{}' in object.metadata.annotations", out.empty() ? "" : " || ", key);
+    }
+    return fmt::format("has(object.metadata.annotations) && ({})", out);
+}
+
 Json condition(std::string_view name, std::string expression) {
     return JsonObject{{"name", name}, {"expression", std::move(expression)}};
 }
 
-// What is asked about: which requests, and how CEL says the node.
+// What is asked about: which requests, and how CEL says the node. Of those who bind, some have a ledger of their own.
 struct Asked {
     std::string_view name, operation;
     std::vector<std::string_view> resources;
     std::string_view has_node, node;
-    bool trusts;  // some who ask have a ledger of their own
+    bool is_binding;
 };
 
 Json webhook(const WebhookTarget& target, const Asked& asked, std::string_view which, std::string_view policy,
              JsonArray conditions) {
-    if (asked.trusts && !target.trusted.empty()) {
+    if (asked.is_binding && !target.trusted.empty()) {
         conditions.push_back(
             condition("not-from-a-ledger", fmt::format("!(request.userInfo.username in {})", listed(target.trusted))));
     }
@@ -64,7 +74,8 @@ Json webhook_configuration(const WebhookTarget& target, const std::set<std::stri
             webhooks.push_back(webhook(target, asked, "held", "Fail", {}));
             continue;
         }
-        const std::string held = fmt::format("{}{} in {}", asked.has_node, asked.node, listed(held_nodes));
+        std::string held = fmt::format("{}{} in {}", asked.has_node, asked.node, listed(held_nodes));
+        if (asked.is_binding) held += " || " + names_parts();
         webhooks.push_back(webhook(target, asked, "held", "Fail", {condition("held", held)}));
         webhooks.push_back(
             webhook(target, asked, "other", "Ignore", {condition("not-held", fmt::format("!({})", held))}));

@@ -18,9 +18,9 @@ struct WebhookTarget {
     std::vector<std::string> trusted;
 };
 
-// The ValidatingWebhookConfiguration: bindings to nodes that hold something, and resizes of pods there, fail when
-// nobody answers, those of other nodes go through then. Above a thousand such nodes all are of the first kind: the
-// condition would not fit.
+// The ValidatingWebhookConfiguration: bindings to nodes that hold something, bindings that say which cores or devices
+// the pod has, and resizes of pods on such nodes, fail when nobody answers; others go through then. Above a thousand
+// such nodes all are of the first kind: the condition would not fit.
 Json webhook_configuration(const WebhookTarget& target, const std::set<std::string>& held_nodes);
 
 }  // namespace berth::run

@@ -18,7 +18,7 @@ TEST(WebhookConfig, HeldNodesFailClosedAndOthersDoNot) {
     EXPECT_EQ(policy(webhooks[0]), "Fail");
     EXPECT_EQ(policy(webhooks[1]), "Ignore");
     EXPECT_EQ(webhooks[0].at("matchConditions"), *base::parse_json(R"json([
-        {"name":"held","expression":"object.target.name in [\"n1\",\"n2\"]"},
+        {"name":"held","expression":"object.target.name in [\"n1\",\"n2\"] || has(object.metadata.annotations) && ('scheduling.koordinator.sh/resource-status' in object.metadata.annotations || 'scheduling.koordinator.sh/device-allocated' in object.metadata.annotations)"},
         {"name":"not-from-a-ledger","expression":"!(request.userInfo.username in [\"berth\"])"
 }])json"));
     EXPECT_EQ(base::find_string(webhooks[0], {"clientConfig", "caBundle"}), "UEVN");

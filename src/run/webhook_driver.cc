@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/json.h"
 #include "base/log.h"
 #include "run/decoded.h"
@@ -123,7 +125,7 @@ void WebhookDriver::apply(const ledger::Kind& kind, const link::FeedEvent& event
     const auto meta = meta_of(event);
     if (!meta) return base::log_error("Unreadable object", {{"error", meta.error()}});
     const bool gone = event.type == link::FeedEvent::Type::Gone;
-    if (kind.kind == "Reservation") held_changed_ = true;
+    if (kind.kind == "Reservation" || kind.kind == "Device") held_changed_ = true;
     if (kind.kind == "Pod") {
         waiting_.erase(meta->full_name());
         if (gone) assumed_.erase(meta->uid);
@@ -179,6 +181,7 @@ void WebhookDriver::recount_held() {
         const auto& object = ledger_.reservation(index).object;
         if (object && model::holds_room(*object) && !object->node.empty()) held_.insert(object->node);
     }
+    ledger_.devices().each_known([this](const std::string& node) { held_.insert(node); });
 }
 
 // ---- questions
@@ -206,7 +209,9 @@ bool WebhookDriver::try_answer(Question& question) {
 
 // None: the pod has not come yet. What is let through is counted, unless it is only tried.
 std::optional<Status> WebhookDriver::judge(const Binding& binding, bool dry) {
-    if (!held_.contains(binding.node)) return Status();
+    const bool names_parts = std::any_of(model::kWhichAnnotations.begin(), model::kWhichAnnotations.end(),
+                                         [&](const auto& key) { return binding.annotations.has(key); });
+    if (!names_parts && !held_.contains(binding.node)) return Status();
     const auto found = waiting_.find(fmt::format("{}/{}", binding.ns, binding.pod));
     if (found == waiting_.end()) return std::nullopt;
     const model::Pod pod = bound(found->second, binding.node, binding.annotations);

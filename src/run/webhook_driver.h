@@ -26,7 +26,8 @@ struct WebhookOptions {
 };
 
 // The judge of a stock API server, which checks no capacity: a validating webhook on bindings, and on resizes of pods.
-// A ledger of stored objects, and of what was just let through, answers; nodes that hold nothing are not its business.
+// A ledger of stored objects, and of what was just let through, answers. Its business are nodes that hold something
+// (reservations, or devices that have names), and bindings that say which cores or devices the pod has.
 // It renews its certificate, and writes the configuration that points at it. That stays after our end, so that nodes
 // with holds are closed until the next one answers.
 class WebhookDriver final : public WebhookJudge {
@@ -88,7 +89,7 @@ private:
     ledger::Ledger ledger_;
     base::StringMap<model::Pod> waiting_;  // pods without a node, by namespace/name
     base::StringMap<Assumed> assumed_;     // let through and not yet seen bound, by uid
-    std::set<std::string> held_;           // nodes with live reservations
+    std::set<std::string> held_;           // nodes with live reservations or with a Device
     bool held_changed_ = true;
 
     WebhookKeeper keeper_;

@@ -129,6 +129,65 @@ TEST_F(WebhookDriverTest, AClaimForOnePodIsGivenOnce) {
     EXPECT_FALSE(allowed("second"));
 }
 
+// Nothing is reserved on n2.
+TEST_F(WebhookDriverTest, ACoreIsGivenOnceWhereNothingIsReserved) {
+    script_->tell("nodes",
+                  R"({"metadata":{"name":"n2","uid":"n2-uid"},)"
+                  R"("status":{"allocatable":{"cpu":"8","memory":"8Gi","pods":"10"}}})",
+                  2);
+    script_->tell(
+        "noderesourcetopologies",
+        R"({"metadata":{"name":"n2","uid":"t2","annotations":{"node.koordinator.sh/cpu-topology":)"
+        R"("{\"detail\":[{\"id\":0,\"core\":0,\"socket\":0,\"node\":0},{\"id\":1,\"core\":1,\"socket\":0,\"node\":0}]}"}}})",
+        3);
+    const auto binds = [&](const std::string& name, const std::string& notes) {
+        return asked(fmt::format(
+            R"({{"metadata":{{"name":"{}","annotations":{}}},"target":{{"kind":"Node","name":"n2"}}}})", name, notes));
+    };
+    EXPECT_FALSE(binds("a", R"({"scheduling.koordinator.sh/resource-status":"{\"cpuset\":\"7\"}"})")) << "not there";
+    EXPECT_TRUE(binds("a", R"({"scheduling.koordinator.sh/resource-status":"{\"cpuset\":\"1\"}"})"));
+    EXPECT_FALSE(binds("b", R"({"scheduling.koordinator.sh/resource-status":"{\"cpuset\":\"1\"}"})")) << "just given";
+    EXPECT_TRUE(binds("b", "{}")) << "whoever names none takes none";
+}
+
+// A node with a Device closes like one with a reservation, and so do bindings that name what the pod has.
+TEST_F(WebhookDriverTest, ADeviceIsGivenOnceWhereNothingIsReserved) {
+    script_->tell("nodes",
+                  R"({"metadata":{"name":"n2","uid":"n2-uid"},)"
+                  R"("status":{"allocatable":{"cpu":"8","memory":"8Gi","pods":"10"}}})",
+                  2);
+    script_->tell(
+        "devices",
+        R"({"metadata":{"name":"n2","uid":"d2","resourceVersion":"3"},"spec":{"devices":[{"type":"gpu","minor":0,)"
+        R"("health":true,"resources":{"koordinator.sh/gpu-core":"100","koordinator.sh/gpu-memory-ratio":"100",)"
+        R"("koordinator.sh/gpu-memory":"1000"}}]}})",
+        3);
+    for (const std::string name : {"g", "h"}) {
+        script_->tell(
+            "pods",
+            fmt::format(R"({{"metadata":{{"name":"{0}","namespace":"default","uid":"{0}-uid"}},"spec":{{)"
+                        R"("containers":[{{"name":"a","resources":{{"requests":{{"koordinator.sh/gpu":"60"}}}}}}]}}}})",
+                        name),
+            4);
+    }
+    later(1s);
+    script_->take("PATCH", "/apis/admissionregistration.k8s.io/", {200, "{}", 0});
+    const auto binds = [&](const std::string& name, int core) {
+        const std::string record =
+            fmt::format(R"({{\"gpu\":[{{\"minor\":0,\"resources\":{{\"koordinator.sh/gpu-core\":\"{0}\",)"
+                        R"(\"koordinator.sh/gpu-memory-ratio\":\"{0}\",\"koordinator.sh/gpu-memory\":\"{1}\"}}}}]}})",
+                        core, core * 10);
+        return asked(fmt::format(
+            R"({{"metadata":{{"name":"{}","annotations":{{"scheduling.koordinator.sh/device-allocated":"{}"}}}},)"
+            R"("target":{{"kind":"Node","name":"n2"}}}})",
+            name, core == 0 ? "" : record));
+    };
+    EXPECT_FALSE(binds("g", 10)) << "it asks for more: the record is forged";
+    EXPECT_FALSE(binds("g", 0)) << "it says nothing of which";
+    EXPECT_TRUE(binds("g", 60));
+    EXPECT_FALSE(binds("h", 60)) << "just given";
+}
+
 TEST_F(WebhookDriverTest, APodIsJudgedByTheProfileOfItsScheduler) {
     EXPECT_TRUE(allowed("extended")) << "its scheduler leaves gpus to an extender";
     EXPECT_FALSE(allowed("plain"));
