@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -188,6 +189,51 @@ TEST(UnifiedCgroups, KilledAtAnyPoint) {
         ASSERT_TRUE(reconcile(*tree, plan(first ? in : other).goals).troubles.empty());
         for (const auto& group : {kLs, kLs + kScope}) EXPECT_EQ(there.at(group, "cpuset.cpus"), first ? "4-7" : "0-5");
     }
+}
+
+// The kernel's own: where v1 has the controllers there is no cpuset.cpus, but a group, its children and what ran in it.
+TEST(UnifiedCgroups, OnTheKernelsOwn) {
+    const fs::path mount =
+        fs::exists("/sys/fs/cgroup/cgroup.controllers") ? "/sys/fs/cgroup" : "/sys/fs/cgroup/unified";
+    if (!fs::exists(mount / "cgroup.controllers")) GTEST_SKIP() << "no cgroup v2 is mounted";
+    const std::string name = fmt::format("berth-v2-{}", ::getpid());
+    std::vector<fs::path> made;
+    for (const auto& group :
+         {std::string(), std::string("/kubepods.slice"), "/" + kBestEffort, "/" + kBe, "/" + kBe + kScope}) {
+        std::error_code error;
+        if (!fs::create_directory(mount.string() + "/" + name + group, error)) break;
+        made.emplace_back(mount.string() + "/" + name + group);
+    }
+    const pid_t busy = made.size() == 5 ? ::fork() : -1;
+    if (busy == 0) {
+        for (std::atomic<uint64_t> i = 0;; ++i) {
+        }
+    }
+    if (busy > 0) {
+        std::ofstream(made.back() / "cgroup.procs") << busy << "\n";
+        const auto tree = open_tree({.root = mount, .below = name, .systemd = true});
+        EXPECT_TRUE(tree) << tree.error().message;
+        if (tree) {
+            EXPECT_TRUE((*tree)->hierarchy().v2);
+            EXPECT_EQ(*(*tree)->children(kBe), std::vector<std::string>{kScope.substr(1)});
+            const auto usage = [&] {
+                const auto text = (*tree)->read(kBe, File::CpuUsage);
+                return text ? std::stoll(text->substr(text->find(' '))) : -1;
+            };
+            const auto before = usage();
+            for (int i = 0; i < 500 && usage() <= before; ++i) ::usleep(10'000);
+            EXPECT_GT(usage(), before) << "microseconds";
+            const auto cpus = (*tree)->read(kBe, File::Cpuset);
+            EXPECT_TRUE(cpus || cpus.error().reason == Reason::NotFound);
+        }
+        ::kill(busy, SIGKILL);
+        ::waitpid(busy, nullptr, 0);
+    }
+    for (auto group = made.rbegin(); group != made.rend(); ++group) {
+        for (int i = 0; i < 500 && ::rmdir(group->c_str()) != 0; ++i) ::usleep(10'000);  // who was killed leaves
+    }
+    EXPECT_FALSE(fs::exists(mount / name));
+    if (busy < 0) GTEST_SKIP() << "no group can be made below " << mount;
 }
 
 }  // namespace

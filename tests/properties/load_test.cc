@@ -266,7 +266,7 @@ Told live(uint64_t seed) {
         world.measure(true);
         look();
         if (i == 60) before = world.moves;
-        if (i < 10) continue;
+        if (i < 6) continue;
         for (const auto& name : judge.too_busy()) EXPECT_TRUE(busy.contains(name)) << name << " was made too busy";
     }
     EXPECT_EQ(world.moves, before) << "nothing changes, and pods are moved for ever";
