@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""What `berth agent` costs a node: bench/agent_cost.py BERTH [PODS [SECONDS]]. A `berth up` with one node and so many pods (200), half of them
-best-effort; a tree of plain files with a group for each pod and container; the agent looks once a second for so long (60 s). Prints the
-processor time of both its processes, in percent of a core, and what they hold in memory (Pss: what is shared counts in part)."""
+"""What `berth agent` costs a node: bench/agent_cost.py BERTH [PODS [SECONDS [real]]]. A `berth up` with one node and so many pods (200), half
+of them best-effort; a tree of plain files with a group for each pod and container, or, as root, groups of the kernel's own (cgroup v1);
+the agent looks once a second for so long (60 s). Prints the processor time of both its processes, in percent of a core, and what they
+hold in memory (Pss: what is shared counts in part)."""
 import json
 import os
 import pathlib
@@ -20,6 +21,47 @@ def group(root, name):
         place = root / file.split(".")[0] / name
         place.mkdir(parents=True, exist_ok=True)
         (place / file).write_text(value + "\n")
+
+
+class Real:
+    """Below a group of its own in each of the kernel's hierarchies; what is made goes at the end."""
+    root = pathlib.Path("/sys/fs/cgroup")
+
+    def __init__(self):
+        self.name = f"berth-bench-{os.getpid()}"
+        self.made = []
+        self.group("")
+
+    def group(self, name):
+        for controller in ("cpuset", "cpu", "cpuacct", "memory"):
+            place = self.root / controller / self.name / name
+            place.mkdir()
+            self.made.append(place)
+            for file in ("cpuset.cpus", "cpuset.mems") if controller == "cpuset" else ():
+                (place / file).write_text((place.parent / file).read_text())
+
+    def flags(self, place):
+        config = place / "kubelet.yaml"
+        config.write_text(f"kind: KubeletConfiguration\napiVersion: kubelet.config.k8s.io/v1beta1\ncgroupRoot: /{self.name}\n")
+        return ["--kubelet-config", config]
+
+    def remove(self):
+        for place in reversed(self.made):
+            place.rmdir()
+
+
+class Plain:
+    def __init__(self, root):
+        self.root = root
+
+    def group(self, name):
+        group(self.root, name)
+
+    def flags(self, _):
+        return ["--any-files", "--cgroup-root", self.root, "--topology", "synthetic:socket:2 numa:2 core:16 pu:1"]
+
+    def remove(self):
+        pass
 
 
 def objects(count):
@@ -48,7 +90,7 @@ def memory(pid):
     return {word: int(next(line for line in lines if line.startswith(word + ":")).split()[1]) / 1024 for word in ("Rss", "Pss", "Anonymous")}
 
 
-def main(berth, count=200, seconds=60):
+def main(berth, count=200, seconds=60, kind="plain"):
     with tempfile.TemporaryDirectory() as place:
         place = pathlib.Path(place)
         sizes = {"cpu": "64", "memory": "512Gi", "pods": str(count)}
@@ -64,23 +106,30 @@ def main(berth, count=200, seconds=60):
         subprocess.run(["kubectl", "wait", "pods", "--all", "--for=condition=Ready", "--timeout=120s"], check=True, env=env,
                        stdout=subprocess.DEVNULL)
         pods = json.loads(subprocess.run(["kubectl", "get", "pods", "-o", "json"], check=True, env=env, capture_output=True).stdout)["items"]
-        root = place / "tree"
-        for name in ("kubepods", "kubepods/besteffort", "kubepods/burstable"):
-            group(root, name)
-        for pod in pods:
-            folder = "besteffort" if pod["metadata"]["labels"]["koordinator.sh/qosClass"] == "BE" else "burstable"
-            name = f"kubepods/{folder}/pod{pod['metadata']['uid']}"
-            group(root, name)
-            for container in range(2):
-                group(root, f"{name}/{abs(hash((pod['metadata']['uid'], container))):064x}")
-        agent = subprocess.Popen([berth, "agent", "--node", "node-0", "--any-files", "--cgroup-root", root, "--topology",
-                                  "synthetic:socket:2 numa:2 core:16 pu:1", "--metrics-bind-address", "0"], env=env)
+        tree = Real() if kind == "real" else Plain(place / "tree")
         try:
-            print(json.dumps(measured(agent, count, seconds), indent=1))
+            measure_on(tree, pods, [berth, "agent", "--node", "node-0", "--metrics-bind-address", "0", *tree.flags(place)], env, seconds)
         finally:
-            for process in (agent, up):
-                process.terminate()
-                process.wait()
+            up.terminate()
+            up.wait()
+            tree.remove()
+
+
+def measure_on(tree, pods, words, env, seconds):
+    for name in ("kubepods", "kubepods/besteffort", "kubepods/burstable"):
+        tree.group(name)
+    for pod in pods:
+        folder = "besteffort" if pod["metadata"]["labels"]["koordinator.sh/qosClass"] == "BE" else "burstable"
+        name = f"kubepods/{folder}/pod{pod['metadata']['uid']}"
+        tree.group(name)
+        for container in range(2):
+            tree.group(f"{name}/{abs(hash((pod['metadata']['uid'], container))):064x}")
+    agent = subprocess.Popen(words, env=env)
+    try:
+        print(json.dumps(measured(agent, len(pods), seconds), indent=1))
+    finally:
+        agent.terminate()
+        agent.wait()
 
 
 def measured(agent, count, seconds):
@@ -95,4 +144,4 @@ def measured(agent, count, seconds):
     return out
 
 
-main(sys.argv[1], *map(int, sys.argv[2:]))
+main(sys.argv[1], *map(int, sys.argv[2:4]), *sys.argv[4:])

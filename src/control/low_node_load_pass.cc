@@ -214,15 +214,21 @@ private:
     }
 
     // Nobody has tried it lately, and its workload does not go as a whole.
-    bool may_leave(const Object& pod) const {
+    bool may_leave(const Object& pod) {
         if (!may_be_moved(pod, rules_.movable) || jobs_.known.contains(pod.meta.uid)) return false;
         return rules_.movable.few_replicas || !moves_whole(pod);
     }
     // E.g. the only pod of a ReplicaSet: between its end and its replacement there would be none.
-    bool moves_whole(const Object& pod) const {
-        const auto all = objects_.controlled_by("pods", pod.meta.controller()->uid);
-        const auto active = std::count_if(all.begin(), all.end(), [](const auto& each) { return is_active(*each); });
-        return moves_per_workload(active, rules_.limits) >= active;
+    bool moves_whole(const Object& pod) {
+        const auto& workload = pod.meta.controller()->uid;
+        const auto [whole, fresh] = whole_.try_emplace(workload, false);
+        if (fresh) {
+            const auto all = objects_.controlled_by("pods", workload);
+            const auto active =
+                std::count_if(all.begin(), all.end(), [](const auto& each) { return is_active(*each); });
+            whole->second = moves_per_workload(active, rules_.limits) >= active;
+        }
+        return whole->second;
     }
 
     void order(const LoadMove& move) {
@@ -264,7 +270,8 @@ private:
     std::vector<ledger::Row> rows_;
     std::vector<std::vector<ledger::PodIndex>> pods_;  // as in LoadedNode::pods
     std::vector<Count> counts_;
-    std::vector<JsonArray> would_;  // be moved
+    std::vector<JsonArray> would_;       // be moved
+    std::map<std::string, bool> whole_;  // by workload
     Writes out_;
 };
 
