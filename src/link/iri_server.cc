@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "base/log.h"
+#include "link/iri_answers.h"
 #include "link/iri_convert.h"
 #include "link/iri_gate.h"
 #include "link/iri_tls.h"
@@ -17,7 +18,8 @@ namespace berth::link {
 namespace {
 
 constexpr size_t kMostWatchers = 64;
-constexpr size_t kMostWaiting = 10'000;  // changes that a slow watcher has not read
+constexpr size_t kMostWaiting = 2 << 20;         // bytes of changes that a slow watcher has not read
+constexpr size_t kMostHeld = size_t{128} << 20;  // by answers that nobody has taken
 
 grpc::Status status_of(const Error& error) {
     grpc::StatusCode code = grpc::StatusCode::UNAVAILABLE;
@@ -50,15 +52,15 @@ grpc::Status status_of(const Error& error) {
 
 // Ends a call with what was answered; `write` puts the value into the response.
 template <class T, class Write>
-Answered<T> finish(grpc::ServerUnaryReactor* reactor, Write write) {
+Answered<T> finish(Answers::Call* reactor, Write write) {
     return [reactor, write](Result<T> answer) {
-        if (!answer) return reactor->Finish(status_of(answer.error()));
+        if (!answer) return reactor->refuse(status_of(answer.error()));
         write(*answer);
-        reactor->Finish(grpc::Status::OK);
+        reactor->answer();
     };
 }
 
-Answered<bool> finish(grpc::ServerUnaryReactor* reactor) {
+Answered<bool> finish(Answers::Call* reactor) {
     return finish<bool>(reactor, [](bool) {});
 }
 
@@ -78,7 +80,7 @@ public:
     void push(const RuntimeChange& change) {
         const std::lock_guard lock(mutex_);
         if (ended_) return;
-        if (waiting_.size() >= kMostWaiting)
+        if (waiting_bytes_ >= kMostWaiting)
             return end_locked({grpc::StatusCode::RESOURCE_EXHAUSTED, "it reads too slowly"});
         waiting_.emplace_back();
         auto& out = waiting_.back();
@@ -93,6 +95,7 @@ public:
                 out.set_gone(change.reservation.meta.id);
                 break;
         }
+        waiting_bytes_ += out.ByteSizeLong();
         if (waiting_.size() == 1) StartWrite(&waiting_.front());
     }
     void end(const grpc::Status& status) {
@@ -107,7 +110,10 @@ private:
     }
     void OnWriteDone(bool ok) override {
         const std::lock_guard lock(mutex_);
-        if (!waiting_.empty()) waiting_.pop_front();
+        if (!waiting_.empty()) {
+            waiting_bytes_ -= waiting_.front().ByteSizeLong();
+            waiting_.pop_front();
+        }
         if (!ok) return end_locked(grpc::Status::CANCELLED);
         if (!ended_ && !waiting_.empty()) StartWrite(&waiting_.front());
     }
@@ -120,6 +126,7 @@ private:
 
     std::mutex mutex_;
     std::deque<iri::WatchReservationsResponse> waiting_;  // the first is being written
+    size_t waiting_bytes_ = 0;
     bool ended_ = false;
     const std::function<void()> done_;
     std::unique_ptr<MachineRuntime::Watch> watch_;
@@ -131,9 +138,10 @@ using Reactor = grpc::ServerUnaryReactor;
 class Service final : public iri::MachineRuntime::CallbackService {
 public:
     explicit Service(link::MachineRuntime& runtime) : runtime_(runtime) {}
+    Answers& answers() { return answers_; }
 
     Reactor* Version(Context* context, const iri::VersionRequest*, iri::VersionResponse* out) override {
-        auto* reactor = context->DefaultReactor();
+        auto* reactor = answers_.begin(*context, out);
         runtime_.version(finish<link::MachineRuntime::Version>(reactor, [out](const auto& version) {
             out->set_runtime_name(version.name);
             out->set_runtime_version(version.version);
@@ -142,33 +150,37 @@ public:
         return reactor;
     }
     Reactor* Status(Context* context, const iri::StatusRequest*, iri::StatusResponse* out) override {
-        auto* reactor = context->DefaultReactor();
+        auto* reactor = answers_.begin(*context, out);
         runtime_.status(finish<std::vector<model::IriClassStatus>>(reactor, [out](const auto& all) {
             for (const auto& each : all) put(each, *out->add_machine_class_status());
         }));
         return reactor;
     }
     Reactor* ListEvents(Context* context, const iri::ListEventsRequest* in, iri::ListEventsResponse* out) override {
-        auto* reactor = context->DefaultReactor();
+        auto* reactor = answers_.begin(*context, out);
         const auto& filter = in->filter();
-        runtime_.list_events({read_filter(filter), filter.events_from_time(), filter.events_to_time()},
-                             finish<std::vector<model::IriEvent>>(reactor, [out](const auto& all) {
-                                 for (const auto& each : all) put(each, *out->add_events());
-                             }));
+        reactor->in_turn(
+            [this, reactor, out,
+             asked = model::IriEventFilter{read_filter(filter), filter.events_from_time(), filter.events_to_time()}] {
+                runtime_.list_events(asked, finish<std::vector<model::IriEvent>>(reactor, [out](const auto& all) {
+                                         for (const auto& each : all) put(each, *out->add_events());
+                                     }));
+            });
         return reactor;
     }
     Reactor* ListMachines(Context* context, const iri::ListMachinesRequest* in,
                           iri::ListMachinesResponse* out) override {
-        auto* reactor = context->DefaultReactor();
-        runtime_.list_machines(read_filter(in->filter()),
-                               finish<std::vector<model::IriMachine>>(reactor, [out](const auto& all) {
-                                   for (const auto& each : all) put(each, *out->add_machines());
-                               }));
+        auto* reactor = answers_.begin(*context, out);
+        reactor->in_turn([this, reactor, out, filter = read_filter(in->filter())] {
+            runtime_.list_machines(filter, finish<std::vector<model::IriMachine>>(reactor, [out](const auto& all) {
+                                       for (const auto& each : all) put(each, *out->add_machines());
+                                   }));
+        });
         return reactor;
     }
     Reactor* CreateMachine(Context* context, const iri::CreateMachineRequest* in,
                            iri::CreateMachineResponse* out) override {
-        auto* reactor = context->DefaultReactor();
+        auto* reactor = answers_.begin(*context, out);
         runtime_.create_machine(read(in->machine()), finish<model::IriMachine>(reactor, [out](const auto& machine) {
                                     put(machine, *out->mutable_machine());
                                 }));
@@ -176,61 +188,63 @@ public:
     }
     Reactor* DeleteMachine(Context* context, const iri::DeleteMachineRequest* in,
                            iri::DeleteMachineResponse*) override {
-        auto* reactor = context->DefaultReactor();
+        auto* reactor = answers_.begin(*context);
         runtime_.delete_machine(in->machine_id(), finish(reactor));
         return reactor;
     }
     Reactor* UpdateMachineAnnotations(Context* context, const iri::UpdateMachineAnnotationsRequest* in,
                                       iri::UpdateMachineAnnotationsResponse*) override {
-        auto* reactor = context->DefaultReactor();
+        auto* reactor = answers_.begin(*context);
         runtime_.update_annotations(in->machine_id(), read_map(in->annotations()), finish(reactor));
         return reactor;
     }
     Reactor* UpdateMachinePower(Context* context, const iri::UpdateMachinePowerRequest* in,
                                 iri::UpdateMachinePowerResponse*) override {
-        auto* reactor = context->DefaultReactor();
+        auto* reactor = answers_.begin(*context);
         runtime_.update_power(in->machine_id(), in->power() != iri::POWER_OFF, finish(reactor));
         return reactor;
     }
     Reactor* AttachVolume(Context* context, const iri::AttachVolumeRequest* in, iri::AttachVolumeResponse*) override {
-        auto* reactor = context->DefaultReactor();
+        auto* reactor = answers_.begin(*context);
         runtime_.put_volume(in->machine_id(), read(in->volume()), true, finish(reactor));
         return reactor;
     }
     Reactor* UpdateVolume(Context* context, const iri::UpdateVolumeRequest* in, iri::UpdateVolumeResponse*) override {
-        auto* reactor = context->DefaultReactor();
+        auto* reactor = answers_.begin(*context);
         runtime_.put_volume(in->machine_id(), read(in->volume()), false, finish(reactor));
         return reactor;
     }
     Reactor* DetachVolume(Context* context, const iri::DetachVolumeRequest* in, iri::DetachVolumeResponse*) override {
-        auto* reactor = context->DefaultReactor();
+        auto* reactor = answers_.begin(*context);
         runtime_.detach_volume(in->machine_id(), in->name(), finish(reactor));
         return reactor;
     }
     Reactor* AttachNetworkInterface(Context* context, const iri::AttachNetworkInterfaceRequest* in,
                                     iri::AttachNetworkInterfaceResponse*) override {
-        auto* reactor = context->DefaultReactor();
+        auto* reactor = answers_.begin(*context);
         runtime_.attach_interface(in->machine_id(), read(in->network_interface()), finish(reactor));
         return reactor;
     }
     Reactor* DetachNetworkInterface(Context* context, const iri::DetachNetworkInterfaceRequest* in,
                                     iri::DetachNetworkInterfaceResponse*) override {
-        auto* reactor = context->DefaultReactor();
+        auto* reactor = answers_.begin(*context);
         runtime_.detach_interface(in->machine_id(), in->name(), finish(reactor));
         return reactor;
     }
     Reactor* ListReservations(Context* context, const iri::ListReservationsRequest* in,
                               iri::ListReservationsResponse* out) override {
-        auto* reactor = context->DefaultReactor();
-        runtime_.list_reservations(read_filter(in->filter()),
-                                   finish<std::vector<model::IriReservation>>(reactor, [out](const auto& all) {
-                                       for (const auto& each : all) put(each, false, *out->add_reservations());
-                                   }));
+        auto* reactor = answers_.begin(*context, out);
+        reactor->in_turn([this, reactor, out, filter = read_filter(in->filter())] {
+            runtime_.list_reservations(filter,
+                                       finish<std::vector<model::IriReservation>>(reactor, [out](const auto& all) {
+                                           for (const auto& each : all) put(each, false, *out->add_reservations());
+                                       }));
+        });
         return reactor;
     }
     Reactor* CreateReservation(Context* context, const iri::CreateReservationRequest* in,
                                iri::CreateReservationResponse* out) override {
-        auto* reactor = context->DefaultReactor();
+        auto* reactor = answers_.begin(*context, out);
         auto wanted = read(in->reservation());
         if (!wanted) return refuse(reactor, wanted.error().message);
         const bool three_states = wanted->ask.lineage.empty();
@@ -242,13 +256,13 @@ public:
     }
     Reactor* DeleteReservation(Context* context, const iri::DeleteReservationRequest* in,
                                iri::DeleteReservationResponse*) override {
-        auto* reactor = context->DefaultReactor();
+        auto* reactor = answers_.begin(*context);
         runtime_.delete_reservation(in->reservation_id(), finish(reactor));
         return reactor;
     }
     Reactor* RenewReservation(Context* context, const iri::RenewReservationRequest* in,
                               iri::RenewReservationResponse* out) override {
-        auto* reactor = context->DefaultReactor();
+        auto* reactor = answers_.begin(*context, out);
         runtime_.renew_reservation(in->reservation_id(),
                                    finish<model::IriReservation>(reactor, [out](const auto& value) {
                                        put(value, false, *out->mutable_reservation());
@@ -257,7 +271,7 @@ public:
     }
     Reactor* ConfirmReservation(Context* context, const iri::ConfirmReservationRequest* in,
                                 iri::ConfirmReservationResponse* out) override {
-        auto* reactor = context->DefaultReactor();
+        auto* reactor = answers_.begin(*context, out);
         runtime_.confirm_reservation(in->reservation_id(), in->attempt(),
                                      finish<model::IriReservation>(reactor, [out](const auto& value) {
                                          put(value, false, *out->mutable_reservation());
@@ -281,6 +295,7 @@ private:
     };
 
     link::MachineRuntime& runtime_;
+    Answers answers_{kMostHeld};
     std::atomic<size_t> watchers_ = 0;
 };
 
@@ -304,6 +319,7 @@ public:
         const auto where = TRY(read_iri_address(address));
         const auto keys = TRY(read_iri_keys(address, where, tls));
         TRY(threads_for_grpc());
+        if (metrics != nullptr) service_.answers().count(*metrics);
         grpc::ServerBuilder builder;
         builder.RegisterService(&service_);
         builder.SetMaxReceiveMessageSize(kMostMessageBytes);

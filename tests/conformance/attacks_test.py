@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """attacks_test.py BERTH: what clients without credentials, and a greedy one with them, cost others: memory of half-sent bodies, the
-time of /livez beside each attack, and who gets in when 1,100 connections stay idle at 1,024 files."""
+time of /livez and of a plain pod beside each attack, and who gets in when 1,100 connections stay idle at 1,024 files."""
 import http.client
 import resource
 import socket
@@ -10,10 +10,12 @@ import threading
 import time
 
 from server import Server
+from waits import Others
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 BODIES, HALF, WHOLE = 300, 2_900_000, 3 << 20
 IDLE, FILES = 1100, 1024
+UP = ("--nodes", "20")
 MIB = 1 << 10  # of KiB
 
 
@@ -24,23 +26,6 @@ def nobody(server):
 def connect(server, context, timeout=30):
     plain = socket.create_connection(("127.0.0.1", server.port), timeout=timeout)
     return context.wrap_socket(plain, server_hostname="localhost")
-
-
-def livez(server, context, count=100):
-    """Milliseconds of requests on connections of their own; the 50th and the 99th of a hundred."""
-    times = []
-    for _ in range(count):
-        begin = time.monotonic()
-        line = http.client.HTTPSConnection("localhost", server.port, timeout=60, context=context)
-        try:
-            line.request("GET", "/livez")
-            if line.getresponse().read() != b"ok":
-                raise SystemExit("FAILED: /livez is not ok")
-        finally:
-            line.close()
-        times.append((time.monotonic() - begin) * 1000)
-    times.sort()
-    return times[count // 2], times[count * 99 // 100 - 1]
 
 
 def half_bodies(server, context):
@@ -88,9 +73,8 @@ class SmallServer(Server):
 class Report:
     failed = 0
 
-    def row(self, attack, grown, before, during):
-        print("%-44s memory %+5d MiB  /livez ms alone p50 %.1f p99 %.1f, meanwhile p50 %.1f p99 %.1f"
-              % (attack, grown // MIB, *before, *during), flush=True)
+    def row(self, attack, grown, others):
+        print("%-44s memory %+5d MiB; %s" % (attack, grown // MIB, others), flush=True)
 
     def expect(self, what, true):
         if not true:
@@ -99,14 +83,13 @@ class Report:
 
 
 def bodies(report, berth, attack, certificate):
-    server = Server(berth)
+    server = Server(berth, *UP, command="up")
     try:
         unknown = nobody(server)
-        before, memory = livez(server, unknown), server.memory_kb()
+        others, memory = Others(server, unknown), server.memory_kb()
         lines = half_bodies(server, server.tls if certificate else unknown)
         grown = server.memory_kb() - memory
-        during = livez(server, unknown)
-        report.row(attack, grown, before, during)
+        report.row(attack, grown, others.told())
         # 64 MiB a peer in buffers that may be half empty, and 300 connections with TLS.
         report.expect("%s hold %d MiB" % (attack, grown // MIB), grown < 192 * MIB)
         report.expect("another one writes", server.ask("POST", MAPS, {"metadata": {"name": "other"}})[0] == 201)
@@ -117,22 +100,22 @@ def bodies(report, berth, attack, certificate):
 
 
 def idle(report, berth):
-    server = SmallServer(berth)
+    server = SmallServer(berth, *UP, command="up")
     try:
         unknown = nobody(server)
-        before, memory = livez(server, unknown), server.memory_kb()
+        others, memory = Others(server, unknown), server.memory_kb()
         kept = http.client.HTTPSConnection("localhost", server.port, timeout=20, context=server.tls)
         kept.request("GET", "/readyz")
         kept.getresponse().read()
         begin = time.monotonic()
         lines = crowd(server, unknown)
         try:
-            during = livez(server, unknown)
             told = server.ask("GET", MAPS)[0]
         except OSError as error:
-            during, told = (0, 0), error
+            told = error
         waited = time.monotonic() - begin
-        report.row("%d idle connections, %d files" % (IDLE, FILES), server.memory_kb() - memory, before, during)
+        during = others.told() if told == 200 else ""
+        report.row("%d idle connections, %d files" % (IDLE, FILES), server.memory_kb() - memory, during)
         report.expect("others get in beside idle ones: %s after %.1f s" % (told, waited), told == 200 and waited < 20)
         kept.request("GET", "/readyz")
         report.expect("who is known keeps his connection", kept.getresponse().read() == b"ok")

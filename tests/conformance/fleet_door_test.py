@@ -18,7 +18,7 @@ import time
 import urllib.request
 import zlib
 
-from frames import (CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, PING, RESET, SETTINGS, Line, field, frame, head, integer,
+from frames import (CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, PING, RESET, SETTINGS, WINDOW_UPDATE, Line, field, frame, head, integer,
                     message, text, varint)
 from server import Server
 
@@ -209,6 +209,37 @@ def who_may(berth):
         shutil.rmtree(place)
 
 
+def answers_that_nobody_takes(berth):
+    """Seven megabytes of reservations, listed a hundred times by clients that leave no room for an answer."""
+    def part(number, value):
+        return varint(number << 3 | 2) + varint(len(value)) + value
+
+    with Provider(berth) as provider:
+        with Line(provider.where) as line:
+            line.send(frame(WINDOW_UPDATE, 0, 0, struct.pack("!I", 1 << 30)))  # of the connection
+            ask = part(1, part(1, b"cpu") + part(2, part(1, b"1m")))
+            wordy = part(1, part(3, part(1, b"key") + part(2, b"v" * 15000)))
+            for number in range(500):
+                line.call("CreateReservation", part(1, wordy + part(2, ask + part(10, b"l%d" % number))), 2 * number + 1)
+        provider.before = provider.memory_kb()
+        lines = []
+        for _ in range(10):
+            line = Line(provider.where)
+            lines.append(line)
+            line.send(frame(SETTINGS, 0, 0, struct.pack("!HI", 4, 0)))
+            for stream in range(1, 20, 2):
+                line.send(frame(HEADERS, END_HEADERS, stream, head("ListReservations")) + frame(DATA, END_STREAM, stream, message()))
+        most, end = 0, time.monotonic() + 8
+        while time.monotonic() < end:
+            most = max(most, provider.memory_kb())
+            time.sleep(0.05)
+        if most - provider.before > MOST_GROWN:
+            raise SystemExit("FAILED: answers that nobody takes hold %d MiB" % ((most - provider.before) >> 10))
+        provider.holds("answers that nobody takes")
+        for line in lines:
+            line.__exit__()
+
+
 def keys_of(server, user):
     """The flags for a certificate of this user, and a context that shows it."""
     name = server.dir + "/" + user
@@ -280,7 +311,7 @@ def names_without_keys(berth):
 
 def main():
     berth = sys.argv[1]
-    attacks = [more_connections_than_files, frames, half_messages, packed, large_words, who_may, whose_pool, names_without_keys]
+    attacks = [more_connections_than_files, frames, half_messages, packed, large_words, answers_that_nobody_takes, who_may, whose_pool, names_without_keys]
     for attack in attacks:
         if len(sys.argv) < 3 or attack.__name__ in sys.argv[2:]:
             attack(berth)

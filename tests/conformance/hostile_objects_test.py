@@ -200,7 +200,7 @@ def main():
     attack, place = Attack(sys.argv[1], seed), tempfile.mkdtemp(prefix="berth-hostile-")
     its_agent = agent(attack, place)
     try:
-        first = [attack.all_is_well() for _ in range(3)][-1]
+        first = [attack.all_is_well() for _ in range(3)]
         before, most, end, rounds, after = attack.server.memory_kb(), 0, time.monotonic() + seconds, 0, []
         while time.monotonic() < end:
             attack.begin()
@@ -217,9 +217,12 @@ def main():
         for who in attack.tokens:
             print("%-10s %d done, %d refused" % (who, attack.counts.get((who, 2), 0), attack.counts.get((who, 4), 0)))
         print("%d rounds; slowest answer %.2f s; memory %d MiB, at most %d; a pod and all: %.2f, %.2f s at first, at most %.2f, %.2f between" % (
-            rounds, attack.slowest, before >> 10, most >> 10, *first, max(a for a, _ in after), max(b for _, b in after)))
+            rounds, attack.slowest, before >> 10, most >> 10, *first[-1], max(a for a, _ in after), max(b for _, b in after)))
         if most - before > MOST_GROWN:
             raise SystemExit("FAILED: memory grew by %d MiB" % ((most - before) >> 10))
+        usual, later = max(sum(pair) for pair in first), sorted(sum(pair) for pair in after)[len(after) // 2]
+        if later > 10 * usual + 1:
+            raise SystemExit("FAILED: pods and machines take %.1f s, %.1f s before" % (later, usual))
         its_agent.terminate()
         if its_agent.wait(20) != 0:
             raise SystemExit("FAILED: SIGTERM ends the agent with %d" % its_agent.returncode)
