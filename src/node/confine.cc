@@ -93,7 +93,9 @@ Status become_user(uid_t user) {
     if (::geteuid() != 0 || user == 0) return {};
     const auto group = static_cast<gid_t>(user);
     if (::setgroups(0, nullptr) != 0 || ::setresgid(group, group, group) != 0 || ::setresuid(user, user, user) != 0)
-        return base::internal(fmt::format("cannot become user {}: {}", user, std::strerror(errno)));
+        return base::internal(fmt::format(
+            "cannot become user {}: {}; that takes the capabilities SETUID and SETGID, or --user 0 to stay root", user,
+            std::strerror(errno)));
     ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     return {};
 }
