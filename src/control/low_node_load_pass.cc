@@ -226,7 +226,9 @@ private:
             const auto all = objects_.controlled_by("pods", workload);
             const auto active =
                 std::count_if(all.begin(), all.end(), [](const auto& each) { return is_active(*each); });
-            whole->second = moves_per_workload(active, rules_.limits) >= active;
+            const auto& unavailable = rules_.limits.unavailable;
+            whole->second = moves_per_workload(active, rules_.limits) >= active ||
+                            (unavailable.is_said() && unavailable.of(active) >= active);
         }
         return whole->second;
     }

@@ -418,6 +418,14 @@ TEST_F(LowNodeLoadTest, TheOnlyPodOfItsWorkloadStays) {
     EXPECT_EQ(look(), Names{"low-node-load-uid-b"});
 }
 
+TEST_F(LowNodeLoadTest, AWorkloadThatMayBeUnavailableAsAWholeStays) {
+    LoadRules with = rules();
+    with.abnormal = 2;
+    with.limits.unavailable.percent = 100;
+    reconciler = low_node_load_reconciler(with);
+    EXPECT_EQ(after_three_looks(), Names{});
+}
+
 // n1 is busy by its pool's measure and not by that of the rest; each pool looks for room among its own.
 TEST_F(LowNodeLoadTest, PoolsAreLookedAtApart) {
     LoadRules with = rules();

@@ -56,6 +56,15 @@ def batch():
     return int(cluster.get("node", "node-0")["status"]["allocatable"].get("kubernetes.io/batch-cpu", -1))
 
 
+def zones():
+    """batch-cpu of each NUMA node; -1: nobody has said any."""
+    out = {}
+    for zone in cluster.get("noderesourcetopologies", "node-0")["zones"]:
+        said = {part["name"]: part["allocatable"] for part in zone["resources"]}
+        out[zone["name"]] = int(said.get("kubernetes.io/batch-cpu", -1))
+    return out
+
+
 with tempfile.TemporaryDirectory() as place, Cluster(sys.argv[1], sys.argv[2], "--nodes", "2", "--node-cpu", "8") as cluster:
     tree = Tree(place)
     cluster.apply(PODS)
@@ -77,6 +86,7 @@ with tempfile.TemporaryDirectory() as place, Cluster(sys.argv[1], sys.argv[2], "
     agent = start("--restore")
     until("batch-cpu", lambda: batch() > 0)
     before = batch()
+    until("batch-cpu of each zone", lambda: min(zones().values()) > 0)
 
     # Four cores for processes outside Kubernetes.
     annotate('{"reservedCPUs":"0-3"}')
@@ -84,6 +94,7 @@ with tempfile.TemporaryDirectory() as place, Cluster(sys.argv[1], sys.argv[2], "
     until("LS pods keep off", lambda: tree.cpus(ls) == "4-7")
     until("BE pods keep off", lambda: cpus_of(tree.cpus(be)) <= {4, 5, 6, 7})
     until("batch-cpu falls", lambda: 0 <= batch() < before)
+    until("it falls where the cores are", lambda: zones()["node-0"] == 0 < zones()["node-1"])
 
     # Killed at any point: what it wants follows from what is. BERTH_KILLS=200 for a longer run.
     seed = int(os.environ.get("BERTH_SEED", random.randrange(1 << 32)))

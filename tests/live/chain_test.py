@@ -55,7 +55,7 @@ profiles:
 - name: one
   pluginConfig:
   - name: LowNodeLoad
-    args: {lowThresholds: {cpu: 45}, highThresholds: {cpu: 70}, anomalyCondition: {consecutiveAbnormalities: 2}}
+    args: {lowThresholds: {cpu: 45}, highThresholds: {cpu: 70}, anomalyCondition: {consecutiveAbnormalities: 2}%s}
 """
 
 
@@ -105,12 +105,26 @@ def reserved_cores(cluster):
     until("everything is back", lambda: pools(cluster, node) == (None, ["0-3", "4-7"]) and batch(cluster, node) >= before)
 
 
-def low_node_load(cluster):
+def all_on_one_node(cluster):
     cluster.run("cordon", "node-1")
     cluster.apply(BUSY)
     on = lambda node: len(cluster.names("pods", "-l", "app=busy", "--field-selector", "spec.nodeName=" + node + ",status.phase=Running"))
     until("all are on one node", lambda: on("node-0") == 4)
     cluster.run("uncordon", "node-1")
+    return on
+
+
+def only_said(cluster):
+    """dryRun: who would be moved stands on the Node, and nobody is."""
+    on = all_on_one_node(cluster)
+    said = lambda: json.loads(cluster.get("node", "node-0")["metadata"]["annotations"].get("berth.dev/high-load", "{}")).get("wouldMove")
+    until("the Node says who would go", said)
+    expect("who would go", [name.startswith("default/busy-") for name in said()], [True])
+    expect("who went", (cluster.get("podmigrationjobs")["items"], on("node-0")), ([], 4))
+
+
+def low_node_load(cluster):
+    on = all_on_one_node(cluster)
     # 7.2 of 8 cpu are in use: above 70 %. One that goes leaves 5.4, which is not.
     until("one is moved to the idle node", lambda: (on("node-0"), on("node-1")) == (3, 1))
     until("nobody says that it is busy", lambda: "berth.dev/high-load" not in cluster.get("node", "node-0")["metadata"]["annotations"])
@@ -120,7 +134,8 @@ def low_node_load(cluster):
 with Cluster(sys.argv[1], sys.argv[2], "--nodes", "2", "--node-topology", TOPOLOGY) as one:
     reserved_cores(one)
 with tempfile.TemporaryDirectory() as place:
-    config = pathlib.Path(place) / "load.yaml"
-    config.write_text(LOAD)
-    with Cluster(sys.argv[1], sys.argv[2], "--nodes", "2", "--node-topology", TOPOLOGY, "--descheduler-config", str(config)) as other:
-        low_node_load(other)
+    for story, more in ((low_node_load, ""), (only_said, ", dryRun: true")):
+        config = pathlib.Path(place) / "load.yaml"
+        config.write_text(LOAD % more)
+        with Cluster(sys.argv[1], sys.argv[2], "--nodes", "2", "--node-topology", TOPOLOGY, "--descheduler-config", str(config)) as other:
+            story(other)
