@@ -22,17 +22,24 @@ namespace {
 
 using Sources = std::vector<std::pair<std::string, link::Resource>>;
 
-const Sources kScheduled{{"Node", {"", "v1", "nodes"}},
-                         {"PersistentVolume", {"", "v1", "persistentvolumes"}},
-                         {"PersistentVolumeClaim", {"", "v1", "persistentvolumeclaims"}},
-                         {"StorageClass", {"storage.k8s.io", "v1", "storageclasses"}},
-                         {"Reservation", {"scheduling.koordinator.sh", "v1alpha1", "reservations"}},
-                         {"Pod", {"", "v1", "pods"}}};
-const Sources kCounted{kScheduled[0], kScheduled[4], kScheduled[5]};
-const Sources kObjects{{"nodes", {"", "v1", "nodes"}},
-                       {"persistentvolumes", {"", "v1", "persistentvolumes"}},
-                       {"persistentvolumeclaims", {"", "v1", "persistentvolumeclaims"}},
-                       {"storage.k8s.io/storageclasses", {"storage.k8s.io", "v1", "storageclasses"}}};
+// The rows of the table of kinds that are read here.
+Sources sources(std::initializer_list<std::string_view> kinds) {
+    Sources out;
+    for (const auto kind : kinds) out.emplace_back(kind, run::resource_of(*ledger::kind_named(kind)));
+    return out;
+}
+Sources scheduled() {
+    return sources({"Node", "PersistentVolume", "PersistentVolumeClaim", "StorageClass", "Reservation", "Pod"});
+}
+Sources counted() {
+    return sources({"Node", "Reservation", "Pod"});
+}
+// By the names that reconcilers know.
+Sources reconciled() {
+    auto out = sources({"Node", "PersistentVolume", "PersistentVolumeClaim", "StorageClass"});
+    for (auto& [name, resource] : out) name = ledger::kind_named(name)->stored();
+    return out;
+}
 
 // For a ledger of stored objects.
 void count(ledger::Ledger& ledger, const std::string& name, const link::FeedEvent& event) {
@@ -80,7 +87,7 @@ Cluster::Cluster(ServerKind kind)
     : kind_(kind),
       server_(kind == ServerKind::Embedded),
       judge_(kind == ServerKind::Plain),
-      objects_feed_(server_, kObjects) {
+      objects_feed_(server_, reconciled()) {
     server_.written = [this] { judge_.look(server_); };
     server_.create("storage.k8s.io/storageclasses", JsonObject{{"metadata", JsonObject{{"name", "late"}}},
                                                                {"provisioner", control::kSimulatedProvisioner},
@@ -95,7 +102,7 @@ Cluster::Cluster(ServerKind kind)
 void Cluster::start_controllers() {
     controllers_view_ = control::Objects();
     reservation_controllers_ = control::reservation_reconcilers(std::chrono::hours(24));
-    controllers_feed_ = std::make_unique<Follower>(server_, kCounted);
+    controllers_feed_ = std::make_unique<Follower>(server_, counted());
     while (controllers_feed_->poll(1000, controllers_apply())) {
     }
 }
@@ -112,7 +119,7 @@ void Cluster::start() {
     scheduler_ =
         std::make_unique<sched::Scheduler>(sched::Scheduler::Profiles{{"berth", sched::default_profile()}},
                                            sched::SchedulerOptions{.claims_first = kind_ == ServerKind::Plain});
-    feed_ = std::make_unique<Follower>(server_, kScheduled);
+    feed_ = std::make_unique<Follower>(server_, scheduled());
     while (feed_->poll(1000, [this](const auto& kind, const auto& event) { apply(kind, event); })) {
     }
 }
