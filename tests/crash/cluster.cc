@@ -326,11 +326,8 @@ bool Cluster::settle() {
 
 ledger::Ledger Cluster::stored() const {
     ledger::Ledger ledger;
-    for (const auto* kind : {"nodes", kReservations, "pods"}) {
-        const std::string name = kind == std::string("nodes")  ? "Node"
-                                 : kind == std::string("pods") ? "Pod"
-                                                               : "Reservation";
-        for (const auto& record : server_.list(kind)) {
+    for (const auto* name : {"Node", "Reservation", "Pod"}) {
+        for (const auto& record : server_.list(ledger::kind_named(name)->stored())) {
             count(ledger, name, {link::FeedEvent::Type::Put, record->bytes, record->revision});
         }
     }
