@@ -189,6 +189,7 @@ private:
     bool progress_ = false;                       // somebody got a place, or gave one up, since this was last asked
     std::unordered_map<std::string, Said> said_;  // by uid, since settle() began
     std::unordered_map<std::string, std::string> refusals_;  // by uid: what a pod was last told
+    RowsByName rows_by_name_;
     uint64_t decisions_ = 0;
     size_t steps_ = 0;            // since settle() began: decisions with what followed, and rests between them
     std::optional<size_t> stop_;  // before this step

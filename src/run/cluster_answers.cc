@@ -70,9 +70,9 @@ void Cluster::see(const sched::Ask& ask, const sched::Strikes* refused) {
     answer.error = ask.fault;
     if (ask.fault.empty()) {
         if (refused) {
-            tell(answer, *refused, ledger());
+            tell(answer, *refused, ledger(), rows_by_name_);
         } else {
-            tell(answer, (ask.pod ? decide(*ask.pod) : decide(*ask.reservation)).verdict, ledger());
+            tell(answer, (ask.pod ? decide(*ask.pod) : decide(*ask.reservation)).verdict, ledger(), rows_by_name_);
         }
     }
     if (!fresh && !answer.error.empty()) return;
@@ -89,7 +89,7 @@ void Cluster::tell_again(const std::string& uid) {
     answer.name = before->answer.name;
     answer.victims = before->answer.victims;
     answer.turn = steps_;
-    tell(answer, again_->second, ledger());
+    tell(answer, again_->second, ledger(), rows_by_name_);
     *before = {std::move(answer), ++decisions_, true};
 }
 

@@ -84,6 +84,26 @@ TEST_F(ClusterTest, AReservationIsUsedUpByItsOwner) {
     EXPECT_EQ(node_of("other"), "n1");
 }
 
+// By name, also of a node that came when others had been looked at, and not of one that has gone.
+TEST_F(ClusterTest, WhatIsSaidOfNodesStandsByTheirNames) {
+    node("n2", 4);
+    node("n10", 4);
+    node("small", 1);
+    pod("a", 2);
+    const auto first = cluster_.settle();
+    ASSERT_EQ(first.size(), 1u);
+    EXPECT_EQ(first[0].feasible, (std::vector<std::string>{"n10", "n2"}));
+    EXPECT_EQ(first[0].scores.size(), 2u);
+    EXPECT_EQ(first[0].rejected.at("small"), std::vector<std::string>{"Insufficient cpu"});
+    node("m", 8);
+    cluster_.remove("Node", "", "small");
+    pod("b", 1);
+    const auto second = cluster_.settle();
+    ASSERT_EQ(second.size(), 1u);
+    EXPECT_EQ(second[0].feasible, (std::vector<std::string>{"m", "n10", "n2"}));
+    EXPECT_TRUE(second[0].rejected.empty());
+}
+
 TEST_F(ClusterTest, WhatCannotBeWeighedIsTriedAndEnds) {
     node("n1", 8);
     node("n2", 8);

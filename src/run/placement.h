@@ -1,6 +1,8 @@
 #pragma once
 
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,8 +31,18 @@ struct Placement {
     size_t turn = 0;      // how many steps went before what stands here; see Cluster::settle_before()
 };
 
-// Where it could have gone, and why not elsewhere.
-void tell(Placement& answer, const sched::Verdict& verdict, const ledger::View& ledger);
-void tell(Placement& answer, const sched::Strikes& strikes, const ledger::View& ledger);
+// The rows of one ledger in the order of their nodes' names; sorted anew when a node came or went.
+class RowsByName {
+public:
+    std::span<const ledger::Row> of(const ledger::View& ledger);
+
+private:
+    std::vector<ledger::Row> rows_;
+    std::optional<uint64_t> seen_;  // the epoch of which they are
+};
+
+// Where it could have gone, and why not elsewhere: of a thousand nodes a thousand entries, so they come in order.
+void tell(Placement& answer, const sched::Verdict& verdict, const ledger::View& ledger, RowsByName& order);
+void tell(Placement& answer, const sched::Strikes& strikes, const ledger::View& ledger, RowsByName& order);
 
 }  // namespace berth::run
