@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "base/json_view.h"
 #include "control/batch_zones.h"
 #include "control/objects.h"
 #include "control/test_cluster.h"
-#include "ledger/intake.h"
+#include "control/test_objects.h"
 #include "model/pod.h"
 
 namespace berth::control {
@@ -106,17 +105,7 @@ TEST(BatchStrategy, AnnotationThenLabels) {
 
 class BatchTest : public testing::Test {
 protected:
-    void put(const std::string& resource, const std::string& text) {
-        objects.put(resource, read_object(std::make_shared<const std::string>(text), ++revision));
-        for (const auto& kind : ledger::kinds()) {
-            if (kind.stored() != resource) continue;
-            base::JsonParser parser;
-            const auto view = parser.parse(text);
-            const auto object = kind.read(*view, revision);
-            ASSERT_TRUE(object) << object.error().message;
-            objects.count(kind, *object);
-        }
-    }
+    void put(const std::string& resource, const std::string& text) { keep(objects, resource, text, ++revision); }
     void node(const std::string& status, const std::string& annotations = "{}") {
         put("nodes", R"({"kind":"Node","metadata":{"name":"n1","uid":"u","annotations":)" + annotations +
                          R"(},"status":{"capacity":{"cpu":"100","memory":"120G")" + status +

@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "base/json_view.h"
 #include "control/descheduler_config.h"
 #include "control/migration.h"
-#include "control/objects.h"
-#include "ledger/intake.h"
+#include "control/test_objects.h"
 #include "ledger/view.h"
 #include "model/times.h"
 
@@ -250,17 +248,7 @@ protected:
         pod("b", "n1");
         pod("daemon", "n1", "DaemonSet");
     }
-    void put(const std::string& resource, const std::string& text) {
-        objects.put(resource, read_object(std::make_shared<const std::string>(text), ++revision));
-        for (const auto& kind : ledger::kinds()) {
-            if (kind.stored() != resource) continue;
-            base::JsonParser parser;
-            const auto view = parser.parse(text);
-            const auto object = kind.read(*view, revision);
-            ASSERT_TRUE(object) << object.error().message;
-            objects.count(kind, *object);
-        }
-    }
+    void put(const std::string& resource, const std::string& text) { keep(objects, resource, text, ++revision); }
     void node(const std::string& name, const JsonObject& annotations = {}, const std::string& spec = "{}",
               const std::string& labels = "{}") {
         node_labels[name] = labels;

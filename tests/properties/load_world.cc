@@ -5,10 +5,9 @@
 
 #include <algorithm>
 
-#include "base/json_view.h"
 #include "control/low_node_load.h"
 #include "control/migration.h"
-#include "ledger/intake.h"
+#include "control/test_objects.h"
 #include "model/kinds/patch.h"
 #include "model/kinds/path.h"
 #include "model/reservation.h"
@@ -76,18 +75,9 @@ void LoadWorld::restart() {
 
 void LoadWorld::put(const std::string& resource, const Json& document) {
     const std::string text = base::to_text(document);
-    const auto object = control::read_object(std::make_shared<const std::string>(text), ++revision_);
-    ASSERT_NE(object, nullptr) << text;
-    objects_.put(resource, object);
-    if (resource == model::kReservationResource) return;  // rooms are kept here
-    for (const auto& kind : ledger::kinds()) {
-        if (kind.stored() != resource) continue;
-        base::JsonParser parser;
-        const auto view = parser.parse(text);
-        const auto read = kind.read(*view, revision_);
-        ASSERT_TRUE(read) << read.error().message;
-        objects_.count(kind, *read);
-    }
+    if (resource != model::kReservationResource) return control::keep(objects_, resource, text, ++revision_);
+    // Rooms are kept here.
+    objects_.put(resource, control::read_object(std::make_shared<const std::string>(text), ++revision_));
 }
 
 void LoadWorld::put_node(const std::string& name) {
