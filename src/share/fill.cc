@@ -17,6 +17,7 @@ public:
     }
 
     void run() {
+        tree_.mixed.assign(tree_.columns.size(), 0);
         if (tree_.areas.empty() && (!tree_.problem.spread || all_full())) return;
         for (Inner& inner : tree_.inners) inner.x = inner.fixed;
         for (auto id = static_cast<NodeId>(tree_.nodes.size()); id-- > 1;) {
@@ -44,7 +45,9 @@ private:
             tree_.inner_of(parent).x[key.column] += key.x;
             if (node.weight <= 0 || key.x >= key.u) continue;
             rooms_[parent.inner][key.column] += key.u - key.x;
-            if (node.parent == kRoot) open_[key.column].push_back({&key, node.weight});
+            if (node.parent != kRoot) continue;
+            open_[key.column].push_back({&key, node.weight});
+            if (!tree_.plain(node)) tree_.mixed[key.column] = 1;
         }
     }
     void add_inner(NodeId id) {
@@ -60,7 +63,9 @@ private:
             const double claimed = std::max(inner.x[r], inner.b[r]);
             room = std::max(0.0, std::min(room, inner.cap[r] - claimed));
             tree_.inner_of(parent).x[r] += claimed;
-            if (node.weight > 0) rooms_[parent.inner][r] += room;
+            if (node.weight <= 0 || room <= 0) continue;
+            rooms_[parent.inner][r] += room;
+            if (node.parent == kRoot) tree_.mixed[r] = 1;
         }
     }
 

@@ -201,7 +201,9 @@ public:
             for (NodeId c = node.children_begin; c < node.children_end; ++c) each(tree_.nodes[c], add);
         }
         for (uint32_t r = 0; r < sums_.size(); ++r) {
-            if (sums_[r] > available[r]) shrink(node, r, available[r]);
+            if (sums_[r] <= available[r]) continue;
+            shrink(node, r, available[r]);
+            if (id == kRoot) tree_.shrunk[r] = 1;
         }
     }
 
@@ -244,6 +246,7 @@ private:
 };
 
 void fit_guarantees(Tree& tree) {
+    tree.shrunk.assign(tree.columns.size(), 0);
     for (Inner& inner : tree.inners) {
         for (size_t r = 0; r < inner.b.size(); ++r)
             inner.b[r] = std::min(inner.reserved[r], inner.u[r] + inner.fixed[r]);
@@ -274,6 +277,10 @@ void weigh_leaves(Tree& tree) {
 }
 
 }  // namespace
+
+void clip_leaf(Tree& tree, Node& node) {
+    clip(tree, node, node.limited, nullptr);
+}
 
 void guarantee(Tree& tree) {
     for (Inner& inner : tree.inners) {

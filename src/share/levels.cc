@@ -79,11 +79,13 @@ public:
         std::vector<Moment> other;
         sort_by_digits(first_, other, 0, [](const Moment& moment) { return std::bit_cast<uint64_t>(moment.at); });
         begun_ = true;
+        tree_.tau.resize(tree_.nodes.size());
         while (step_root()) {
         }
         for (NodeId id = 1; id < tree_.nodes.size(); ++id) finish(id);
         for (size_t r = 0; r < m_; ++r) bring(r);
         tree_.full = course(kRoot).full;
+        tree_.risen = inner(kRoot).x;
         const Inner& root = inner(kRoot);
         for (size_t r = 0; r < m_; ++r) {
             if (root.x[r] >= root.cap[r] * (1 - 1e-9)) tree_.full[r] = 1;  // two may be full at one moment
@@ -404,7 +406,7 @@ void Sweep::tell_parent(NodeId id, double fastest) {
                 at.waits_until = std::max(at.waits_until, sums.x[r] / tree_.pool[r] / self.weight);
         }
     }
-    const bool waits = !surplus() && at.seen < at.waits_until;
+    const bool waits = !surplus() && at.seen * (1 + kNear) < at.waits_until;
     at.pace = fastest > 0 && !waits ? self.weight / fastest : 0;
     for (size_t r = 0; r < m_; ++r) {
         const double now = at.above[r] != 0 ? at.slope[r] * at.pace : 0;
@@ -525,6 +527,7 @@ void Sweep::finish(NodeId id) {
     if (node(id).inner != kNoIndex) return touch(id);
     const Way& way = ways_[id];
     if (way.moving) stop(id, way.a + way.slope * course(node(id).parent).clock * node(id).weight);
+    tree_.tau.data()[id] = way.tau;
     for (Key& key : tree_.keys_of(node(id))) key.x = std::max(key.b, way.tau * key.u);
 }
 

@@ -70,13 +70,17 @@ public:
     Solver& operator=(const Solver&) = delete;
 
     const Problem& problem() const { return problem_; }
-    // Another demand of one leaf, or a new leaf. Cheap while the set of resources is the same.
+    // Another demand of one leaf, or a new leaf. Cheap while the set of resources is the same, and cheapest where it
+    // moves nobody's level (change.h): then nothing is left for solve() to do.
     void change(size_t consumer, size_t leaf, Leaf wish);
     // Another capacity; of the same resources, or of more.
-    void set_capacity(Resources capacity) { problem_.capacity = std::move(capacity); }
-    // Rules 1 to 4.
+    void set_capacity(Resources capacity);
+    // Rules 1 to 4, unless all that has changed since is settled.
     void solve();
-    // What share() says of it, and no more.
+    // How often all of it was solved; as long as it is the same, only those who changed and who were refused for a
+    // fraction of a pod may deserve something else.
+    uint64_t times() const { return times_; }
+    // What share() says of it, and no more: that goes through all of them once after a change.
     Resources deserved(size_t consumer) const;
     // Of the last solve(), by the consumer's place in the problem.
     Share share(size_t consumer) const;
@@ -87,6 +91,8 @@ private:
     Problem problem_;
     std::unique_ptr<State> state_;
     bool built_ = false;
+    bool due_ = true;
+    uint64_t times_ = 0;
 };
 
 // Aligned with the consumers. The same for every order in which they are given.

@@ -1,12 +1,13 @@
 #include <algorithm>
 
 #include "base/saturating.h"
-#include "share/tree.h"
+#include "share/change.h"
 
 namespace berth::share {
 namespace {
 
-constexpr double kMet = 1e-9;  // of what is asked for: this much less is all of it
+constexpr double kMet = 1e-9;        // of what is asked for: this much less is all of it
+constexpr double kRounding = 1e-12;  // of a share: it is not told apart from its guarantee
 
 // What is shared out below each inner node but the root, after rules 1 to 3.
 void add_shares(Tree& tree) {
@@ -52,9 +53,10 @@ public:
         std::string_view name = cut_ != nullptr ? std::string_view(cut_) : std::string_view("demand");
         double most = -1;
         bool full = false;
-        const auto weigh = [&](uint32_t r, double beyond) {
+        const auto weigh = [&](uint32_t r, double has, double guaranteed) {
             if (unmet_[r] == 0 || tree_.pool[r] == kInfinity) return;
-            const double share = tree_.pool[r] > 0 ? std::max(0.0, beyond) / tree_.pool[r] : 0;
+            const double beyond = has - guaranteed > kRounding * has ? has - guaranteed : 0;
+            const double share = tree_.pool[r] > 0 ? beyond / tree_.pool[r] : 0;
             const bool larger = share > most * (1 + kMet) + 1e-300;
             const bool equal = !larger && share >= most * (1 - kMet);
             if (!larger && !(equal && tree_.full[r] != 0 && !full)) return;
@@ -63,10 +65,10 @@ public:
             name = model::resource_name(tree_.columns[r]);
         };
         if (node.inner == kNoIndex) {
-            for (const Key& key : tree_.keys_of(node)) weigh(key.column, key.x - key.b);
+            for (const Key& key : tree_.keys_of(node)) weigh(key.column, key.x, key.b);
         } else {
             const Inner& inner = tree_.inner_of(node);
-            for (uint32_t r = 0; r < inner.x.size(); ++r) weigh(r, inner.x[r] - inner.b[r]);
+            for (uint32_t r = 0; r < inner.x.size(); ++r) weigh(r, inner.x[r], inner.b[r]);
         }
         return std::string(name);
     }
@@ -128,7 +130,9 @@ struct Solver::State {
     explicit State(const Problem& problem) : tree(problem) {}
     Tree tree;
     Whole whole;
+    bool fair_due = false;        // what rule 3 gives has changed
     std::vector<Share> infinite;  // by consumer; empty ones for all others, none where nobody is infinite
+    void fill_again();
 };
 
 Solver::Solver(Problem problem) : problem_(std::move(problem)) {
@@ -139,7 +143,7 @@ Solver::~Solver() = default;
 
 void Solver::build() {
     state_ = std::make_unique<State>(problem_);
-    built_ = true;
+    built_ = due_ = true;
 }
 
 void Solver::change(size_t consumer, size_t leaf, Leaf wish) {
@@ -149,10 +153,14 @@ void Solver::change(size_t consumer, size_t leaf, Leaf wish) {
         [&](ResourceId id, int64_t amount) { same = same && amount > 0 && leaves[leaf].demand.get(id) > 0; });
     if (leaf >= leaves.size()) leaves.resize(leaf + 1);
     leaves[leaf] = std::move(wish);
-    const NodeId top = state_->tree.node_of[consumer];
     built_ = built_ && same;
-    if (!built_ || top == kNoIndex) return;
+    const NodeId top = built_ ? state_->tree.node_of[consumer] : kNoIndex;
+    if (top == kNoIndex) {
+        due_ = true;
+        return;
+    }
     Tree& tree = state_->tree;
+    Change change(tree, top);
     const auto update = [&](Node& node) {
         if (node.leaf != leaf || node.consumer != consumer) return;
         for (uint32_t k = node.keys_begin; k < node.keys_end; ++k)
@@ -161,10 +169,18 @@ void Solver::change(size_t consumer, size_t leaf, Leaf wish) {
     };
     update(tree.nodes[top]);
     for (NodeId c = tree.nodes[top].children_begin; c < tree.nodes[top].children_end; ++c) update(tree.nodes[c]);
+    due_ = due_ || !change.settle(state_->whole);
+    state_->fair_due = problem_.spread;
+}
+
+void Solver::set_capacity(Resources capacity) {
+    due_ = due_ || capacity != problem_.capacity;
+    problem_.capacity = std::move(capacity);
 }
 
 void Solver::solve() {
     if (!built_) build();
+    if (!due_) return;
     Tree& tree = state_->tree;
     guarantee(tree);
     raise_levels(tree);
@@ -177,6 +193,18 @@ void Solver::solve() {
         state_->infinite.resize(problem_.consumers.size());
         serve_infinite(problem_, state_->infinite);
     }
+    due_ = state_->fair_due = false;
+    ++times_;
+}
+
+// Rule 3 once more, from where rule 2 ended.
+void Solver::State::fill_again() {
+    for (NodeId id = 1; id < tree.nodes.size(); ++id) {
+        for (Key& key : tree.keys_of(tree.nodes[id])) key.x = std::max(key.b, tree.tau[id] * key.u);
+    }
+    fill_rest(tree);
+    add_shares(tree);
+    fair_due = false;
 }
 
 Resources Solver::deserved(size_t consumer) const {
@@ -188,6 +216,7 @@ Resources Solver::deserved(size_t consumer) const {
 }
 
 Share Solver::share(size_t consumer) const {
+    if (state_->fair_due) state_->fill_again();
     const Tree& tree = state_->tree;
     const NodeId id = tree.node_of[consumer];
     if (id == kNoIndex) return state_->infinite[consumer];

@@ -203,6 +203,17 @@ void Tree::lay_pods(Node& node) {
     }
 }
 
+bool Tree::plain(const Node& node) const {
+    if (node.runs_end != node.runs_begin + 1) return false;
+    const Run& run = runs[node.runs_begin];
+    for (uint32_t k = node.keys_begin; k < node.keys_end; ++k) {
+        int64_t all = 0;
+        if (__builtin_mul_overflow(sizes[run.sizes + k - node.keys_begin], run.count, &all)) return false;
+        if (all != stated[k].demand) return false;
+    }
+    return true;
+}
+
 Tree::Tree(const Problem& given) : problem(given) {
     find_columns(problem, *this);
     const Families families = families_of(problem);

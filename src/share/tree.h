@@ -88,6 +88,8 @@ struct Tree {
 
     // The pods of a leaf as the problem has them now.
     void lay_pods(Node& node);
+    // It asks for pods of one size and for nothing else, so the resource that stops it says how many it has.
+    bool plain(const Node& node) const;
     // What no change of a demand alters.
     void note_constants();
 
@@ -107,32 +109,21 @@ struct Tree {
     std::vector<std::vector<NodeId>> users;  // by column: the root's leaves that need it
     std::vector<int64_t> left;               // of the capacity after the infinite ones, by column; INT64_MAX: infinite
     std::vector<uint8_t> full;               // by column: nothing is left of it
+    std::vector<uint8_t> shrunk;             // by column: the root's guarantees do not fit
+    std::vector<double> tau;                 // by leaf: how far it came on its way; 1: it has all it asks for
+    std::vector<double> risen;               // by column: what rule 2 shared out
+    std::vector<uint8_t> mixed;              // by column: what rule 3 gives of it may be whole pods to somebody
     std::vector<double> guaranteed;          // by column: what the root's leaves state and ask for, before it is fitted
     std::vector<double> pool;  // S: what a level of 1 is worth, by column; kInfinity where the capacity is
 };
 
+// What a leaf of the root asks for, and is guaranteed, within the limits of its consumer.
+void clip_leaf(Tree& tree, Node& node);
 // Rule 1: what is left after the infinite ones, demands within their limits, guarantees that fit, the pool.
 void guarantee(Tree& tree);
 // Rule 2: one level is raised until every leaf has what it asks for or is stopped by a resource that is full.
 void raise_levels(Tree& tree);
 // Rule 3, and guarantees of areas that their directions leave unused: filled by weight, each resource alone.
 void fill_rest(Tree& tree);
-// What rule 4 gave, in exact amounts.
-struct Whole {
-    // Of one column of an inner node.
-    struct Sum {
-        int64_t sum = 0;           // of what its children deserve
-        int64_t least = 0;         // its guarantee
-        int64_t most = INT64_MAX;  // its limit
-    };
-    std::vector<int64_t> taken;  // by key
-    std::vector<int64_t> least;  // by key: the guarantee
-    std::vector<int64_t> pods;   // by leaf
-    std::vector<Sum> sums;       // by inner node and column
-};
-// Rule 4: whole pods.
-void round_to_pods(const Tree& tree, Whole& whole);
-// What a consumer's node deserves of it.
-void tell_whole(const Tree& tree, const Whole& whole, NodeId id, Share& share);
 
 }  // namespace berth::share
