@@ -7,7 +7,7 @@
 namespace berth::share {
 namespace {
 
-constexpr double kNear = 1e-9;  // of what is asked for, and of a capacity: this near is not told apart
+constexpr double kApart = 1e-9;  // of what is asked for, and of a capacity: what is nearer is not told apart
 
 }  // namespace
 
@@ -31,7 +31,7 @@ bool Change::settle(Whole& whole) {
         if (keys[k].u <= 0 || keys_[k].u <= 0 || tree_.shrunk[keys[k].column] != 0) return false;
     }
     const double tau = tree_.tau[id_];
-    const bool stays = tau >= 1 ? stays_whole(leaf) : tau < 1 - kNear && stays_short(leaf);
+    const bool stays = tau >= 1 ? stays_whole(leaf) : tau < 1 - kApart && stays_short(leaf);
     return stays && Rounding(tree_, whole).again(id_);
 }
 
@@ -57,7 +57,7 @@ bool Change::stays_short(Node& leaf) {
     if (!all_full && !tree_.plain(leaf)) return false;
     double& tau = tree_.tau[id_];
     const double now = tau * keys_[0].u / keys[0].u;
-    if (now >= 1 - kNear) return false;
+    if (now >= 1 - kApart) return false;
     tau = now;
     return true;
 }
@@ -70,7 +70,7 @@ bool Change::stays_whole(const Node& leaf) {
         const uint32_t column = keys[k].column;
         if (tree_.full[column] != 0 || (tree_.problem.spread && tree_.mixed[column] != 0)) return false;
         const double more = std::max(keys[k].u, keys[k].b) - std::max(keys_[k].u, keys_[k].b);
-        if (tree_.risen[column] + more >= cap[column] * (1 - kNear)) return false;
+        if (tree_.risen[column] + more >= cap[column] * (1 - kApart)) return false;
     }
     for (size_t k = 0; k < keys.size(); ++k) {
         keys[k].x = std::max(keys[k].u, keys[k].b);

@@ -72,6 +72,7 @@ public:
     }
 
     void run() {
+        held_ = held_starts(tree_);
         inner(kRoot).x = inner(kRoot).fixed;
         for (auto id = static_cast<NodeId>(tree_.nodes.size()); id-- > 0;) begin(id);
         for (size_t r = 0; r < m_; ++r) bring(r);
@@ -144,6 +145,7 @@ private:
     std::vector<Moment> first_;  // of the root's leaves, the first moment of each, in order
     size_t next_first_ = 0;
     bool begun_ = false;
+    std::vector<double> held_;     // by leaf: where it has to stay; none: nobody has to
     std::vector<double> since_;    // of the root's columns: the clock at which its sum is exact
     std::vector<double> full_at_;  // when it is full, if all goes straight on
     std::vector<size_t> stale_;    // columns of which that is another now
@@ -175,6 +177,10 @@ void Sweep::begin_leaf(NodeId id) {
         way.slope = rise;
         way.tau = std::min(1.0, lowest);
         way.moving = way.tau < 1 && leaf.weight > 0 && rise > 0;
+        if (!held_.empty() && held_[id] < kInfinity) {
+            way.tau = held_[id];
+            way.moving = false;
+        }
     }
     Course& parent = course(leaf.parent);
     double* sums = leaf.parent == kRoot ? tree_.inners.front().x.data() : nullptr;

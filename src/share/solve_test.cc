@@ -239,6 +239,39 @@ TEST(Solve, HardCapsAndAreasHaveLimitsToo) {
     EXPECT_EQ(shares[2].bound_by, "hard");
 }
 
+// The cluster has limits without end, the area has not: what a guarantee of cpu lets start at once is within the
+// area's.
+TEST(Solve, AnAreaLimitsWhatTheClusterHasWithoutEnd) {
+    const auto limits = *model::intern_resource("limits.cpu");
+    Consumer area = consumer("area", {});
+    area.hard.set(limits, 10);
+    Consumer a = consumer("a", {Leaf{{{model::kCpu, 8000}, {limits, 80}}, {}}});
+    Consumer b = consumer("b", {Leaf{{{model::kCpu, 4000}, {limits, 40}}, {}}});
+    Consumer c = consumer("c", {Leaf{{{limits, 4}}, {}}});
+    a.reserved.set(model::kCpu, 4000);
+    b.reserved.set(model::kCpu, 1000);
+    a.parent = b.parent = c.parent = "area";
+    auto shares = solve(problem(both(20, 0), {area, a, b}));
+    EXPECT_NEAR(shares[0].fair_of(limits), 10, 1e-9);
+    EXPECT_NEAR(shares[1].fair_of(limits), 8, 1e-9);
+    EXPECT_NEAR(shares[2].fair_of(limits), 2, 1e-9);
+    EXPECT_NEAR(shares[1].fair_of(model::kCpu), 4000, 1e-9) << "its guarantee stays";
+    EXPECT_NEAR(shares[2].fair_of(model::kCpu), 1000, 1e-9);
+    // Who has a guarantee of the limits has it first.
+    c.reserved.set(limits, 4);
+    area.reserved.set(limits, 4);
+    shares = solve(problem(both(20, 0), {area, a, b, c}));
+    EXPECT_NEAR(shares[0].fair_of(limits), 10, 1e-9);
+    EXPECT_NEAR(shares[1].fair_of(limits), 4.8, 1e-9);
+    EXPECT_NEAR(shares[3].fair_of(limits), 4, 1e-9);
+    // And without it those who need nothing else are no better off.
+    c.reserved.clear();
+    area.reserved.clear();
+    shares = solve(problem(both(20, 0), {area, a, b, c}));
+    EXPECT_NEAR(shares[0].fair_of(limits), 10, 1e-9);
+    EXPECT_NEAR(shares[3].fair_of(limits), 10.0 * 4 / 54, 1e-9);
+}
+
 TEST(Solve, AGpuPodThatCannotStartStopsNoCpuPod) {
     const auto gpu = *model::intern_resource("nvidia.com/gpu");
     Resources with_gpu = both(1, 0);

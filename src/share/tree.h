@@ -121,6 +121,8 @@ struct Tree {
 void clip_leaf(Tree& tree, Node& node);
 // Rule 1: what is left after the infinite ones, demands within their limits, guarantees that fit, the pool.
 void guarantee(Tree& tree);
+// How far on its way each leaf may start at most, by node; none where no area limits what the cluster has without end.
+std::vector<double> held_starts(const Tree& tree);
 // Rule 2: one level is raised until every leaf has what it asks for or is stopped by a resource that is full.
 void raise_levels(Tree& tree);
 // Rule 3, and guarantees of areas that their directions leave unused: filled by weight, each resource alone.
