@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
 
 #include "base/saturating.h"
 
@@ -12,7 +14,9 @@ namespace {
 class Judge {
 public:
     Judge(const Consumer& wanted, const Consumer* before, const ConsumerContext& context)
-        : wanted_(wanted), before_(before), context_(context) {}
+        : wanted_(wanted), before_(before), context_(context) {
+        for (const auto& other : context.others) known_.emplace(other.meta.name, &other);
+    }
 
     std::vector<base::Cause> run() {
         judge_parent();
@@ -30,9 +34,8 @@ public:
 private:
     const Consumer* find(std::string_view name) const {
         if (name == wanted_.meta.name) return &wanted_;
-        const auto found = std::find_if(context_.others.begin(), context_.others.end(),
-                                        [&](const auto& c) { return c.meta.name == name; });
-        return found == context_.others.end() ? nullptr : &*found;
+        const auto found = known_.find(name);
+        return found == known_.end() ? nullptr : found->second;
     }
 
     // Percentages are of the cluster, and below the top of the parent's guarantee.
@@ -117,6 +120,7 @@ private:
     const Consumer& wanted_;
     const Consumer* before_;
     const ConsumerContext& context_;
+    std::unordered_map<std::string_view, const Consumer*> known_;
     std::vector<base::Cause> causes_;
 };
 

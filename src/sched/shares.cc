@@ -20,17 +20,12 @@ using model::ResourceId;
 
 // What an area has is what those below it have; what it deserves is known, unless nothing had to be solved.
 void add_up(std::vector<share::Account>& accounts, bool deserved_too) {
-    std::vector<std::pair<Resources, Resources>> own;
-    for (const auto& account : accounts) own.emplace_back(account.used, account.share.deserved);
-    for (size_t i = 0; i < accounts.size(); ++i) {
-        const std::string* above = &accounts[i].parent;
-        for (size_t steps = 0; !above->empty() && steps < accounts.size(); ++steps) {
-            share::Account* area = share::account_named(accounts, *above);
-            if (area == nullptr || area == &accounts[i]) break;
-            area->used.add(own[i].first);
-            if (deserved_too) area->share.deserved.add(own[i].second);
-            above = &area->parent;
-        }
+    const share::Above ways = share::above(share::names_of(accounts));
+    for (const uint32_t i : ways.upwards) {
+        if (ways.parent[i] == share::kNobody) continue;
+        share::Account& area = accounts[ways.parent[i]];
+        area.used.add(accounts[i].used);
+        if (deserved_too) area.share.deserved.add(accounts[i].share.deserved);
     }
 }
 

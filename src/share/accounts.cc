@@ -284,4 +284,10 @@ const Account* account_named(const std::vector<Account>& accounts, std::string_v
     return found == accounts.end() || found->name != name ? nullptr : &*found;
 }
 
+std::vector<Named> names_of(const std::vector<Account>& accounts) {
+    std::vector<Named> names;
+    for (const auto& account : accounts) names.push_back({account.name, account.parent});
+    return names;
+}
+
 }  // namespace berth::share

@@ -16,19 +16,15 @@ uint64_t drawn(uint64_t seed, std::string_view uid) {
 
 // What an area has and asks for is what those below it have and ask for.
 void add_up_areas(std::vector<Account>& accounts) {
-    for (const auto& account : accounts) {
-        std::string_view above = account.parent;
-        for (size_t steps = 0; !above.empty() && steps < accounts.size(); ++steps) {
-            Account* area = account_named(accounts, above);
-            if (area == nullptr || area == &account) break;
-            area->below_used.add(account.used);
-            area->below_demand.add(account.demand);
-            above = area->parent;
-        }
-    }
-    for (auto& account : accounts) {
+    const Above ways = above(names_of(accounts));
+    for (const uint32_t i : ways.upwards) {
+        Account& account = accounts[i];
         account.used.add(account.below_used);
         account.demand.add(account.below_demand);
+        if (ways.parent[i] == kNobody) continue;
+        Account& area = accounts[ways.parent[i]];
+        area.below_used.add(account.used);
+        area.below_demand.add(account.demand);
     }
 }
 

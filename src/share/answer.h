@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "share/above.h"
 #include "share/scene.h"
 
 // What follows from a scene: what each consumer deserves, who borrows from whom, who may start, who would have to go.
@@ -110,5 +111,6 @@ bool goes_before(const ScenePod& a, const ScenePod& b, const Settings& settings)
 
 Account* account_named(std::vector<Account>& accounts, std::string_view name);
 const Account* account_named(const std::vector<Account>& accounts, std::string_view name);
+std::vector<Named> names_of(const std::vector<Account>& accounts);
 
 }  // namespace berth::share

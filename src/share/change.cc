@@ -7,6 +7,7 @@
 namespace berth::share {
 namespace {
 
+constexpr double kExact = 9e15;  // sums of whole amounts up to here are doubles
 constexpr double kApart = 1e-9;  // of what is asked for, and of a capacity: what is nearer is not told apart
 
 }  // namespace
@@ -28,7 +29,9 @@ bool Change::settle(Whole& whole) {
     clip_leaf(tree_, leaf);
     const auto keys = tree_.keys_of(leaf);
     for (size_t k = 0; k < keys.size(); ++k) {
-        if (keys[k].u <= 0 || keys_[k].u <= 0 || tree_.shrunk[keys[k].column] != 0) return false;
+        const uint32_t column = keys[k].column;
+        if (keys[k].u <= 0 || keys_[k].u <= 0 || tree_.shrunk[column] != 0) return false;
+        if (tree_.inners.front().u[column] + keys[k].u > kExact) return false;
     }
     const double tau = tree_.tau[id_];
     const bool stays = tau >= 1 ? stays_whole(leaf) : tau < 1 - kApart && stays_short(leaf);

@@ -73,26 +73,31 @@ void find_parties(std::vector<Account>& accounts, Areas& areas, ResourceId id, s
 }
 
 // What an area's children lend to others is lent by the area too, as far as it has less than its guarantee.
-void tell_lent(std::vector<Account>& accounts, const std::vector<Party>& lenders, ResourceId id) {
+void tell_lent(std::vector<Account>& accounts, const Above& ways, const std::vector<Party>& lenders, ResourceId id) {
+    std::vector<int64_t> below(accounts.size(), 0);
     for (const auto& lender : lenders) {
-        if (lender.amount <= 0) continue;
-        Account* at = lender.account;
-        for (size_t steps = 0; at != nullptr && steps < accounts.size(); ++steps) {
-            const int64_t most = at == lender.account ? INT64_MAX : idle_of(*at, id);
-            const int64_t lent = std::min(most, base::saturating_add(at->lent.get(id), lender.amount));
-            if (lent > 0) at->lent.set(id, lent);
-            at = at->parent.empty() ? nullptr : account_named(accounts, at->parent);
+        if (lender.amount > 0) lender.account->lent.set(id, lender.amount);
+    }
+    for (const uint32_t i : ways.upwards) {
+        Account& account = accounts[i];
+        int64_t all = base::saturating_add(below[i], account.lent.get(id));
+        if (ways.parent[i] != kNobody) {
+            int64_t& above = below[ways.parent[i]];
+            above = base::saturating_add(above, all);
         }
+        if (below[i] > 0) all = std::min(all, idle_of(account, id));
+        if (all > 0) account.lent.set(id, all);
     }
 }
 
-void lend_one(std::vector<Account>& accounts, Areas& areas, ResourceId id, std::vector<Loan>& loans) {
+void lend_one(std::vector<Account>& accounts, const Above& ways, Areas& areas, ResourceId id,
+              std::vector<Loan>& loans) {
     std::vector<Party> lenders, borrowers;
     find_parties(accounts, areas, id, lenders, borrowers);
     const int64_t lent = std::min(total_of(lenders), total_of(borrowers));
     const auto by_lender = split(lenders, lent);
     for (size_t i = 0; i < lenders.size(); ++i) lenders[i].amount = by_lender[i];
-    tell_lent(accounts, lenders, id);
+    tell_lent(accounts, ways, lenders, id);
     const auto by_borrower = split(borrowers, lent);
     for (size_t i = 0; i < borrowers.size(); ++i) {
         const auto parts = split(lenders, by_borrower[i]);
@@ -117,7 +122,8 @@ std::vector<Loan> lend(std::vector<Account>& accounts) {
         account.reserved.for_each(meet);
     }
     std::vector<Loan> loans;
-    for (const auto& [name, id] : resources) lend_one(accounts, areas, id, loans);
+    const Above ways = above(names_of(accounts));
+    for (const auto& [name, id] : resources) lend_one(accounts, ways, areas, id, loans);
     std::sort(loans.begin(), loans.end(), [](const Loan& a, const Loan& b) {
         return std::tuple(std::string_view(a.to), model::resource_name(a.resource), std::string_view(a.from)) <
                std::tuple(std::string_view(b.to), model::resource_name(b.resource), std::string_view(b.from));

@@ -3,45 +3,55 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
+
+#include "share/above.h"
 
 namespace berth::share {
 
 Portions::Portions(const std::vector<const model::Consumer*>& consumers, const Resources& capacity)
-    : capacity_(capacity) {
-    for (const auto* consumer : consumers) known_.emplace(consumer->meta.name, consumer);
+    : capacity_(capacity), consumers_(consumers), reserved_(consumers.size()), hard_(consumers.size()) {
+    std::vector<Named> names;
+    for (uint32_t i = 0; i < consumers.size(); ++i) {
+        known_.emplace(consumers[i]->meta.name, i);
+        names.push_back({consumers[i]->meta.name, consumers[i]->parent});
+    }
+    Above ways = above(names);
+    circles_ = std::move(ways.circles);
+    for (size_t next = ways.upwards.size(); next-- > 0;) {  // parents first
+        const uint32_t i = ways.upwards[next], parent = ways.parent[i];
+        const auto& own = *consumers[i];
+        reserved_[i] = own.reserved.percents.empty()
+                           ? own.reserved.amounts
+                           : own.reserved.of(parent == kNobody ? capacity : reserved_[parent]);
+        if (own.hard.percents.empty()) {
+            hard_[i] = own.hard.amounts;
+            continue;
+        }
+        Resources whole = capacity;
+        if (parent != kNobody) hard_[parent].for_each([&](ResourceId id, int64_t amount) { whole.set(id, amount); });
+        hard_[i] = own.hard.of(whole);
+    }
 }
 
 const model::Consumer* Portions::find(std::string_view name) const {
     const auto found = known_.find(name);
-    return found == known_.end() ? nullptr : found->second;
+    return found == known_.end() ? nullptr : consumers_[found->second];
 }
 
-Resources Portions::reserved_of(std::string_view name, size_t depth) const {
-    const auto* consumer = find(name);
-    if (consumer == nullptr || depth > known_.size()) return capacity_;
-    const bool top = consumer->parent.empty() || find(consumer->parent) == nullptr;
-    if (consumer->reserved.percents.empty()) return consumer->reserved.amounts;
-    return consumer->reserved.of(top ? capacity_ : reserved_of(consumer->parent, depth + 1));
+Resources Portions::reserved_of(std::string_view name) const {
+    const auto found = known_.find(name);
+    return found == known_.end() ? capacity_ : reserved_[found->second];
 }
 
-Resources Portions::hard_of(std::string_view name, size_t depth) const {
-    const auto* consumer = find(name);
-    if (consumer == nullptr || depth > known_.size()) return capacity_;
-    if (consumer->hard.percents.empty()) return consumer->hard.amounts;
-    Resources whole = capacity_;
-    if (!consumer->parent.empty() && find(consumer->parent) != nullptr) {
-        hard_of(consumer->parent, depth + 1).for_each([&](ResourceId id, int64_t amount) { whole.set(id, amount); });
-    }
-    return consumer->hard.of(whole);
+Resources Portions::hard_of(std::string_view name) const {
+    const auto found = known_.find(name);
+    return found == known_.end() ? capacity_ : hard_[found->second];
 }
 
 bool Portions::circular(std::string_view name) const {
-    const auto* at = find(name);
-    for (size_t steps = 0; at != nullptr && !at->parent.empty(); ++steps) {
-        if (steps > known_.size()) return true;
-        at = find(at->parent);
-    }
-    return false;
+    const auto found = known_.find(name);
+    return found != known_.end() && circles_[found->second] != 0;
 }
 
 void heed(const model::ResourceQuota& quota, Resources& least) {

@@ -20,14 +20,17 @@ public:
     // nullptr: there is no such Consumer.
     const model::Consumer* find(std::string_view name) const;
     // Of a parent that leads in a circle, or is not there, the cluster is meant.
-    Resources reserved_of(std::string_view name, size_t depth = 0) const;
+    Resources reserved_of(std::string_view name) const;
     // Without what quotas say.
-    Resources hard_of(std::string_view name, size_t depth = 0) const;
+    Resources hard_of(std::string_view name) const;
     bool circular(std::string_view name) const;
 
 private:
     const Resources& capacity_;
-    std::map<std::string_view, const model::Consumer*> known_;
+    std::vector<const model::Consumer*> consumers_;
+    std::map<std::string_view, uint32_t> known_;
+    std::vector<Resources> reserved_, hard_;
+    std::vector<uint8_t> circles_;
 };
 
 // Of limits on the same thing the smallest counts: what an unscoped quota allows is put into `least`.

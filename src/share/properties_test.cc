@@ -328,6 +328,94 @@ TEST(ShareProperties, WhatIsPublishedAddsUp) {
     }
 }
 
+// Amounts up to the ends of int64, weights up to the largest that is allowed, guarantees far above what there is, and
+// parents that are missing, infinite, or their own grandchildren.
+Problem hostile_problem(Random& random) {
+    const auto resources = some_resources();
+    const auto amount = [&]() -> int64_t {
+        switch (random.below(5)) {
+            case 0:
+                return 0;
+            case 1:
+                return INT64_MAX - random.between(0, 3);
+            case 2:
+                return int64_t{1} << random.between(0, 62);
+            default:
+                return random.between(0, 1000);
+        }
+    };
+    const auto fill = [&](Resources& amounts) {
+        for (const ResourceId id : resources)
+            if (random.chance(1, 3)) amounts.set(id, amount());
+    };
+    Problem problem;
+    problem.policy = random.chance(1, 3) ? Policy::Floor : Policy::Surplus;
+    for (const ResourceId id : resources)
+        if (random.chance(3, 4)) problem.capacity.set(id, amount());
+    const auto count = static_cast<uint64_t>(random.between(1, 12));
+    for (uint64_t i = 0; i < count; ++i) {
+        Consumer& made = problem.consumers.emplace_back();
+        made.name = std::string(1, static_cast<char>('a' + i));
+        if (random.chance(1, 2)) made.parent = std::string(1, static_cast<char>('a' + random.below(count + 1)));
+        made.weight = random.chance(1, 3) ? random.between(0, 1'000'000) : random.between(0, 4);
+        made.infinite = random.chance(1, 10);
+        for (auto* amounts : {&made.reserved, &made.hard, &made.lending_limit, &made.borrowing_limit})
+            if (random.chance(1, 2)) fill(*amounts);
+        Leaf leaf = random_leaf(random, resources);
+        for (PodRun& run : leaf.pods) {
+            if (random.chance(1, 3)) run.count = std::max<int64_t>(1, amount());
+            run.size.for_each([&](ResourceId id, int64_t) {
+                if (random.chance(1, 3)) run.size.set(id, std::max<int64_t>(1, amount()));
+            });
+        }
+        leaf.demand.clear();
+        for (const PodRun& run : leaf.pods) {
+            run.size.for_each([&](ResourceId id, int64_t each) {
+                int64_t all = 0;
+                leaf.demand.add(id, __builtin_mul_overflow(each, run.count, &all) ? INT64_MAX : all);
+            });
+        }
+        made.leaves.push_back(std::move(leaf));
+    }
+    return problem;
+}
+
+TEST(ShareProperties, HostileAmountsAndParentsGiveNobodyMoreThanThereIs) {
+    for (uint64_t seed = first_seed(); seed < first_seed() + static_cast<uint64_t>(rounds()); ++seed) {
+        SCOPED_TRACE(testing::Message() << "SEED=" << seed);
+        Random random(seed);
+        const Problem problem = hostile_problem(random);
+        const auto shares = solve(problem);
+        for (size_t i = 0; i < shares.size(); ++i) {
+            shares[i].deserved.for_each([&](ResourceId id, int64_t amount) {
+                EXPECT_GE(amount, 0) << problem.consumers[i].name;
+                EXPECT_LE(amount, problem.capacity.get(id, INT64_MAX)) << problem.consumers[i].name;
+            });
+            for (const auto& [id, amount] : shares[i].fair) EXPECT_GE(amount, 0) << problem.consumers[i].name;
+        }
+        if (HasFailure()) return;
+    }
+}
+
+// Ten thousand areas, each in the one before.
+TEST(ShareProperties, AreasMayBeVeryDeep) {
+    Problem problem;
+    problem.capacity = {{model::kCpu, 10000}};
+    for (int i = 0; i < 10000; ++i) {
+        Consumer& made = problem.consumers.emplace_back();
+        made.name = "area-" + std::to_string(i);
+        if (i > 0) made.parent = "area-" + std::to_string(i - 1);
+        made.reserved = {{model::kCpu, 1000}};
+    }
+    problem.consumers.back().leaves = {Leaf{{{model::kCpu, 20000}}, {{{{model::kCpu, 1000}}, 20, false}}}};
+    Consumer& other = problem.consumers.emplace_back();
+    other.name = "other";
+    other.leaves = {Leaf{{{model::kCpu, 20000}}, {{{{model::kCpu, 1000}}, 20, false}}}};
+    const auto shares = solve(problem);
+    EXPECT_EQ(shares[0].deserved.get(model::kCpu) + shares.back().deserved.get(model::kCpu), 10000);
+    EXPECT_EQ(shares[0].deserved, shares[9999].deserved);
+}
+
 // Of pods of this size, how many a share holds.
 double pods_in(const Share& share, const Resources& size, int64_t wanted) {
     auto most = static_cast<double>(wanted);

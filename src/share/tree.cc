@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/saturating.h"
+#include "share/above.h"
 
 namespace berth::share {
 namespace {
@@ -30,34 +31,50 @@ void find_columns(const Problem& problem, Tree& tree) {
 
 using Families = std::map<std::string_view, std::vector<uint32_t>>;
 
-// Children by their parent's name, each family by name. A parent that does not exist, or that descends from its own
-// child, is the cluster.
-Families families_of(const Problem& problem) {
-    std::map<std::string_view, std::string_view> parent_of;
-    for (const auto& consumer : problem.consumers) {
-        if (!consumer.parent.empty()) parent_of[consumer.name] = consumer.parent;
+using Families = std::map<std::string_view, std::vector<uint32_t>>;
+
+// The parent of each consumer; kNoIndex: the cluster, where it names none, one that does not exist, or where the way up
+// leads round in a circle.
+std::vector<uint32_t> parents_of(const Problem& problem) {
+    const auto& consumers = problem.consumers;
+    std::vector<uint32_t> parents(consumers.size(), kNoIndex);
+    if (std::all_of(consumers.begin(), consumers.end(), [](const auto& one) { return one.parent.empty(); }))
+        return parents;
+    std::unordered_map<std::string_view, uint32_t> known;
+    for (uint32_t i = 0; i < consumers.size(); ++i) known.emplace(consumers[i].name, i);
+    for (uint32_t i = 0; i < consumers.size(); ++i) {
+        const auto found = consumers[i].parent.empty() ? known.end() : known.find(consumers[i].parent);
+        if (found != known.end()) parents[i] = found->second;
     }
-    const auto known = [&] {
-        std::map<std::string_view, uint32_t> all;
-        if (parent_of.empty()) return all;
-        for (uint32_t i = 0; i < problem.consumers.size(); ++i) all.emplace(problem.consumers[i].name, i);
-        return all;
-    }();
-    const auto leads_home = [&](std::string_view name) {
-        for (size_t steps = 0; steps <= parent_of.size(); ++steps) {
-            const auto found = parent_of.find(name);
-            if (found == parent_of.end()) return true;
-            if (!known.contains(found->second)) return true;
-            name = found->second;
-        }
-        return false;
-    };
+    // Each way up is gone once, until it meets what is known.
+    enum class Way : uint8_t { Unknown, Begun, Ends, Circles };
+    std::vector<Way> ways(consumers.size(), Way::Unknown);
+    for (uint32_t i = 0; i < consumers.size(); ++i) {
+        uint32_t at = i;
+        for (; at != kNoIndex && ways[at] == Way::Unknown; at = parents[at]) ways[at] = Way::Begun;
+        const bool circles = at != kNoIndex && ways[at] != Way::Ends;
+        for (at = i; at != kNoIndex && ways[at] == Way::Begun; at = parents[at])
+            ways[at] = circles ? Way::Circles : Way::Ends;
+    }
+    for (uint32_t i = 0; i < consumers.size(); ++i) {
+        const uint32_t above = parents[i];
+        if (above != kNoIndex && (ways[i] == Way::Circles || consumers[above].infinite)) parents[i] = kNoIndex;
+    }
+    return parents;
+}
+
+using Families = std::map<std::string_view, std::vector<uint32_t>>;
+
+// Children by their parent's name, each family by name. Who is below an infinite one is the cluster's own.
+Families families_of(const Problem& problem) {
+    std::vector<Named> names;
+    for (const auto& consumer : problem.consumers) names.push_back({consumer.name, consumer.parent});
+    const auto parents = above(names).parent;
     Families families;
     for (uint32_t i = 0; i < problem.consumers.size(); ++i) {
         const auto& consumer = problem.consumers[i];
         if (consumer.infinite) continue;
-        const bool below = known.contains(consumer.parent) && leads_home(consumer.name) &&
-                           !problem.consumers[known.at(consumer.parent)].infinite;
+        const bool below = parents[i] != kNobody && !problem.consumers[parents[i]].infinite;
         families[below ? std::string_view(consumer.parent) : std::string_view()].push_back(i);
     }
     const auto by_name = [&](uint32_t a, uint32_t b) { return problem.consumers[a].name < problem.consumers[b].name; };
@@ -194,8 +211,8 @@ void Tree::lay_pods(Node& node) {
             if (in_order &&
                 std::equal(sizes.begin() + last.sizes, sizes.begin() + last.sizes + static_cast<ptrdiff_t>(mine.size()),
                            sizes.begin() + next.sizes)) {
-                last.count += next.count;
-                last.present += next.present;
+                last.count = base::saturating_add(last.count, next.count);
+                last.present = base::saturating_add(last.present, next.present);
                 continue;
             }
         }

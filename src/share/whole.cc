@@ -23,6 +23,11 @@ int64_t least_of(double guaranteed, double whole, double not_lent = 0) {
     return floor_of((guaranteed < whole ? guaranteed * (1 - kSlack) : guaranteed) - not_lent);
 }
 
+int64_t times(int64_t size, int64_t count) {
+    int64_t all = 0;
+    return __builtin_mul_overflow(size, count, &all) ? INT64_MAX : all;
+}
+
 }  // namespace
 
 uint64_t Part::rank_of(bool present, int64_t remainder, NodeId node) {
@@ -91,7 +96,7 @@ void Rounding::set_limits() {
                 sums[r].least = least_of(inner.b[r], whole, inner.fixed[r]);
                 if (node.limited) sums[r].most = limit_of(tree_.problem.consumers[node.consumer], tree_.columns[r]);
             } else if (tree_.left[r] < INT64_MAX) {
-                sums[r].most = tree_.left[r] - static_cast<int64_t>(std::ceil(inner.fixed[r]));
+                sums[r].most = tree_.left[r] - floor_of(std::ceil(inner.fixed[r]));
             }
         }
     }
@@ -101,20 +106,21 @@ int64_t Rounding::guarantee_of(uint32_t k) const {
     return least_of(keys_[k].b, static_cast<double>(std::min(stated_[k].reserved, stated_[k].demand)));
 }
 
-// Everybody has its guarantee.
+// Everybody has its guarantee. They fit, but for what doubles do not tell apart; that much is counted off here.
 void Rounding::hand_out_guarantees() {
-    for (auto id = static_cast<NodeId>(tree_.nodes.size()); id-- > 1;) {
+    for (NodeId id = 1; id < tree_.nodes.size(); ++id) {  // parents first
         const Node& node = nodes_[id];
         Whole::Sum* parent = sums_ + nodes_[node.parent].inner * m_;
-        if (node.inner == kNoIndex) {
-            for (uint32_t k = node.keys_begin; k < node.keys_end; ++k) {
-                least_[k] = guarantee_of(k);
-                parent[keys_[k].column].sum += least_[k];
-            }
-        } else {
-            const Whole::Sum* own = sums_ + node.inner * m_;
-            for (size_t r = 0; r < m_; ++r) parent[r].sum += std::max(own[r].sum, own[r].least);
+        const auto hand_out = [&](Whole::Sum& from, int64_t& least) {
+            least = std::max<int64_t>(0, std::min(least, (node.parent == kRoot ? from.most : from.least) - from.sum));
+            from.sum += least;
+        };
+        for (uint32_t k = node.keys_begin; k < node.keys_end; ++k) {
+            least_[k] = guarantee_of(k);
+            hand_out(parent[keys_[k].column], least_[k]);
         }
+        if (node.inner == kNoIndex) continue;
+        for (size_t r = 0; r < m_; ++r) hand_out(parent[r], sums_[node.inner * m_ + r].least);
     }
 }
 
@@ -123,11 +129,11 @@ bool Rounding::take(NodeId id, const int64_t* size, int64_t count) {
     const Node& node = nodes_[id];
     if (node.parent == kRoot) return take_at_root(node, size, count);
     for (uint32_t k = node.keys_begin; k < node.keys_end; ++k) {
-        const int64_t more = size[k - node.keys_begin] * count;
+        const int64_t more = times(size[k - node.keys_begin], count);
         if (more > 0 && !has_room(node, k, more)) return false;
     }
     for (uint32_t k = node.keys_begin; k < node.keys_end; ++k) {
-        if (const int64_t more = size[k - node.keys_begin] * count; more > 0) add(node, k, more);
+        if (const int64_t more = times(size[k - node.keys_begin], count); more > 0) add(node, k, more);
     }
     return true;
 }
@@ -138,13 +144,13 @@ bool Rounding::take_at_root(const Node& node, const int64_t* size, int64_t count
         return std::max(next, least_[k]) - std::max(taken_[k], least_[k]);
     };
     for (uint32_t k = node.keys_begin; k < node.keys_end; ++k) {
-        const int64_t next = taken_[k] + size[k - node.keys_begin] * count;
+        const int64_t next = base::saturating_add(taken_[k], times(size[k - node.keys_begin], count));
         const int64_t by = counts(k, next);
         const Whole::Sum& at = sums_[keys_[k].column];
-        if (by > 0 && (next > stated_[k].limit || at.sum + by > std::max(at.least, at.most))) return false;
+        if (by > 0 && (next > stated_[k].limit || by > std::max(at.least, at.most) - at.sum)) return false;
     }
     for (uint32_t k = node.keys_begin; k < node.keys_end; ++k) {
-        const int64_t next = taken_[k] + size[k - node.keys_begin] * count;
+        const int64_t next = base::saturating_add(taken_[k], times(size[k - node.keys_begin], count));
         sums_[keys_[k].column].sum += counts(k, next);
         taken_[k] = next;
     }
@@ -155,11 +161,12 @@ bool Rounding::take_at_root(const Node& node, const int64_t* size, int64_t count
 bool Rounding::has_room(const Node& node, uint32_t k, int64_t more) const {
     const Key& key = keys_[k];
     const int64_t least = least_[k];
-    int64_t by = std::max(taken_[k] + more, least) - std::max(taken_[k], least);
-    if (by > 0 && taken_[k] + more > stated_[k].limit) return false;
+    const int64_t then = base::saturating_add(taken_[k], more);
+    int64_t by = std::max(then, least) - std::max(taken_[k], least);
+    if (by > 0 && then > stated_[k].limit) return false;
     for (NodeId up = node.parent; by > 0; up = nodes_[up].parent) {
         const Whole::Sum& at = sums_[nodes_[up].inner * m_ + key.column];
-        if (at.sum + by > std::max(at.least, at.most)) return false;
+        if (by > std::max(at.least, at.most) - at.sum) return false;
         by = std::max(at.sum + by, at.least) - std::max(at.sum, at.least);
         if (up == kRoot) break;
     }
@@ -168,8 +175,9 @@ bool Rounding::has_room(const Node& node, uint32_t k, int64_t more) const {
 void Rounding::add(const Node& node, uint32_t k, int64_t more) {
     const Key& key = keys_[k];
     const int64_t least = least_[k];
-    int64_t by = std::max(taken_[k] + more, least) - std::max(taken_[k], least);
-    taken_[k] += more;
+    const int64_t then = base::saturating_add(taken_[k], more);
+    int64_t by = std::max(then, least) - std::max(taken_[k], least);
+    taken_[k] = then;
     for (NodeId up = node.parent; by > 0; up = nodes_[up].parent) {
         Whole::Sum& at = sums_[nodes_[up].inner * m_ + key.column];
         const int64_t next = std::max(at.sum + by, at.least) - std::max(at.sum, at.least);
@@ -187,13 +195,13 @@ Part Rounding::round_down(NodeId id) {
         const int64_t* size = tree_.sizes.data() + run.sizes;
         const double covered = covered_of(node, size);
         const double most = std::min(covered + kWhole, static_cast<double>(run.count));
-        auto whole = static_cast<int64_t>(most);  // not negative
+        int64_t whole = std::min(floor_of(most), run.count);
         if (whole > 0 && !take(id, size, whole)) {
             whole_.tight = true;
             --whole;
             if (whole > 0 && !take(id, size, whole)) whole = 0;
         }
-        whole_.pods[id] += whole;
+        whole_.pods[id] = base::saturating_add(whole_.pods[id], whole);
         if (whole == run.count) continue;
         const double rest = std::min(1.0, covered - static_cast<double>(whole));
         return rest > kWhole ? part_of(id, i, whole < run.present, rest) : Part{};
@@ -267,7 +275,7 @@ Part Rounding::part_of(NodeId id, uint32_t run, bool present, double rest) {
                     whole_.need[id] == kNoIndex ? static_cast<uint32_t>(whole_.needs.size()) : whole_.need[id]};
     const int64_t* size = size_of(part);
     for (uint32_t k = node.keys_begin; node.parent == kRoot && k < node.keys_end; ++k) {
-        const int64_t next = taken_[k] + size[k - node.keys_begin];
+        const int64_t next = base::saturating_add(taken_[k], size[k - node.keys_begin]);
         if (next > std::max(taken_[k], least_[k]) && next > stated_[k].limit) return {};
     }
     if (whole_.need[id] == kNoIndex) whole_.needs.resize(whole_.needs.size() + node.keys_end - node.keys_begin);
@@ -275,7 +283,7 @@ Part Rounding::part_of(NodeId id, uint32_t run, bool present, double rest) {
     whole_.rank[id] = part.rank;
     for (uint32_t k = node.keys_begin; k < node.keys_end; ++k) {
         Need& need = whole_.needs[part.needs + k - node.keys_begin];
-        const int64_t next = taken_[k] + size[k - node.keys_begin];
+        const int64_t next = base::saturating_add(taken_[k], size[k - node.keys_begin]);
         need = {keys_[k].column, k + 1 == node.keys_end, std::max(next, least_[k]) - std::max(taken_[k], least_[k]), 0};
     }
     return part;
@@ -312,8 +320,9 @@ void Rounding::serve(const Part& part) {
 void Rounding::give(const Part& part, int64_t count) {
     const Node& node = nodes_[part.node()];
     const int64_t* size = size_of(part);
-    for (uint32_t k = node.keys_begin; k < node.keys_end; ++k) taken_[k] += size[k - node.keys_begin] * count;
-    whole_.pods[part.node()] += count;
+    for (uint32_t k = node.keys_begin; k < node.keys_end; ++k)
+        taken_[k] = base::saturating_add(taken_[k], size[k - node.keys_begin] * count);
+    whole_.pods[part.node()] = base::saturating_add(whole_.pods[part.node()], count);
     whole_.given[part.node()] = count > 0 ? 1 : 0;
 }
 
