@@ -86,7 +86,7 @@ Problem some_problem(Random& random, Kinds kinds) {
 }
 
 // A pod comes, goes, starts or ends; or all is another.
-Leaf changed(const Leaf& leaf, Random& random) {
+Leaf another_wish(const Leaf& leaf, Random& random) {
     std::vector<PodRun> pods = leaf.pods;
     Resources beyond = leaf.demand;
     for (const PodRun& run : pods)
@@ -152,7 +152,7 @@ int history(Random& random, Kinds kinds) {
         if (leaves.empty()) continue;
         const size_t which = random.below(leaves.size());
         const uint64_t before = solver.times();
-        solver.change(who, which, changed(leaves[which], random));
+        solver.change(who, which, another_wish(leaves[which], random));
         solver.solve();
         alone += solver.times() == before ? 1 : 0;
         expect_the_same(solver, random.chance(1, 4));

@@ -33,6 +33,10 @@ using Families = std::map<std::string_view, std::vector<uint32_t>>;
 
 using Families = std::map<std::string_view, std::vector<uint32_t>>;
 
+using Families = std::map<std::string_view, std::vector<uint32_t>>;
+
+using Families = std::map<std::string_view, std::vector<uint32_t>>;
+
 // The parent of each consumer; kNoIndex: the cluster, where it names none, one that does not exist, or where the way up
 // leads round in a circle.
 std::vector<uint32_t> parents_of(const Problem& problem) {

@@ -16,11 +16,12 @@ int64_t floor_of(double amount) {
     return amount >= 9.2e18 ? INT64_MAX : static_cast<int64_t>(amount);
 }
 
-// Of a guarantee that was shrunk so much less, so that rounding does not add to it. `whole`: what it was before.
+// Of a guarantee that was shrunk so much more, since rounding may have made it less than it is: sums are counted in
+// integers. `whole`: what it was before.
 constexpr double kSlack = 1e-12;
 
 int64_t least_of(double guaranteed, double whole, double not_lent = 0) {
-    return floor_of((guaranteed < whole ? guaranteed * (1 - kSlack) : guaranteed) - not_lent);
+    return floor_of((guaranteed < whole ? guaranteed * (1 + kSlack) : guaranteed) - not_lent);
 }
 
 int64_t times(int64_t size, int64_t count) {
