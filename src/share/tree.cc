@@ -31,44 +31,6 @@ void find_columns(const Problem& problem, Tree& tree) {
 
 using Families = std::map<std::string_view, std::vector<uint32_t>>;
 
-using Families = std::map<std::string_view, std::vector<uint32_t>>;
-
-using Families = std::map<std::string_view, std::vector<uint32_t>>;
-
-using Families = std::map<std::string_view, std::vector<uint32_t>>;
-
-// The parent of each consumer; kNoIndex: the cluster, where it names none, one that does not exist, or where the way up
-// leads round in a circle.
-std::vector<uint32_t> parents_of(const Problem& problem) {
-    const auto& consumers = problem.consumers;
-    std::vector<uint32_t> parents(consumers.size(), kNoIndex);
-    if (std::all_of(consumers.begin(), consumers.end(), [](const auto& one) { return one.parent.empty(); }))
-        return parents;
-    std::unordered_map<std::string_view, uint32_t> known;
-    for (uint32_t i = 0; i < consumers.size(); ++i) known.emplace(consumers[i].name, i);
-    for (uint32_t i = 0; i < consumers.size(); ++i) {
-        const auto found = consumers[i].parent.empty() ? known.end() : known.find(consumers[i].parent);
-        if (found != known.end()) parents[i] = found->second;
-    }
-    // Each way up is gone once, until it meets what is known.
-    enum class Way : uint8_t { Unknown, Begun, Ends, Circles };
-    std::vector<Way> ways(consumers.size(), Way::Unknown);
-    for (uint32_t i = 0; i < consumers.size(); ++i) {
-        uint32_t at = i;
-        for (; at != kNoIndex && ways[at] == Way::Unknown; at = parents[at]) ways[at] = Way::Begun;
-        const bool circles = at != kNoIndex && ways[at] != Way::Ends;
-        for (at = i; at != kNoIndex && ways[at] == Way::Begun; at = parents[at])
-            ways[at] = circles ? Way::Circles : Way::Ends;
-    }
-    for (uint32_t i = 0; i < consumers.size(); ++i) {
-        const uint32_t above = parents[i];
-        if (above != kNoIndex && (ways[i] == Way::Circles || consumers[above].infinite)) parents[i] = kNoIndex;
-    }
-    return parents;
-}
-
-using Families = std::map<std::string_view, std::vector<uint32_t>>;
-
 // Children by their parent's name, each family by name. Who is below an infinite one is the cluster's own.
 Families families_of(const Problem& problem) {
     std::vector<Named> names;
