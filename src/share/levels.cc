@@ -40,6 +40,11 @@ struct Way {
     bool moving = false;
 };
 
+// Of one key, as a part of the way: where it passes the guarantee, and how it rises with the level.
+struct Line {
+    double passes = 0, rise = 0;
+};
+
 struct Course {
     std::vector<double> slope;           // B: of its sums, by its own clock
     std::vector<uint32_t> growers;       // how many of its children grow in it; 0: the slope is 0, exactly
@@ -108,12 +113,13 @@ private:
 
     void begin_leaf(NodeId id);
     // Its next bend, as a level; kInfinity: none. `turn` carries out what happens there.
-    double next_bend(const Node& leaf, const Way& way) const;
+    template <class F>
+    double next_bend(std::span<const Key> keys, const Way& way, F&& line_of) const;
     void turn(NodeId id, double level);
     void stop(NodeId id, double tau);
     // Whether what the leaf grows by is a part of its parent's slopes.
     void count(NodeId id, const Way& way, bool counts);
-    void push_leaf(NodeId id);
+    void push_leaf(NodeId id, double level);
 
     // --- inner nodes
 
@@ -141,6 +147,7 @@ private:
     size_t m_;
     std::vector<Way> ways_;
     std::vector<Course> courses_;
+    std::vector<Line> lines_;    // of the leaf that begins
     size_t moving_ = 0;          // leaves
     std::vector<Moment> first_;  // of the root's leaves, the first moment of each, in order
     size_t next_first_ = 0;
@@ -157,15 +164,18 @@ void Sweep::begin_leaf(NodeId id) {
     Way& way = ways_.data()[id];
     double lowest = kInfinity, rise = 0;
     const auto keys = tree_.keys_of(leaf);
+    lines_.resize(std::max(lines_.size(), keys.size()));
+    Line* lines = lines_.data();
     bool asks = true;
     for (uint32_t k = 0; k < keys.size(); ++k) {
         if (keys[k].u <= 0) {  // nothing may be had of it: the leaf stays where it is
             asks = false;
             break;
         }
-        const double slope = rise_of(keys[k]);
+        lines[k] = {passes(keys[k]), rise_of(keys[k])};
+        const double slope = lines[k].rise;
         if (slope == kInfinity) continue;
-        const double start = start_of(keys[k]);
+        const double start = surplus() ? lines[k].passes : 0;
         if (start < lowest || (start == lowest && slope < rise)) {
             lowest = start;
             rise = slope;
@@ -195,17 +205,18 @@ void Sweep::begin_leaf(NodeId id) {
     }
     if (!way.moving) return;
     ++moving_;
-    push_leaf(id);
+    push_leaf(id, next_bend(keys, way, [&](uint32_t k) { return lines[k]; }));
 }
 
-double Sweep::next_bend(const Node& leaf, const Way& way) const {
+// `line_of(k)`: the line of a key.
+template <class F>
+double Sweep::next_bend(std::span<const Key> keys, const Way& way, F&& line_of) const {
     double next = (1 - way.a) / way.slope;
-    const auto keys = tree_.keys_of(leaf);
     for (uint32_t k = 0; k < keys.size(); ++k) {
-        if (!keys[k].taking) next = std::min(next, (passes(keys[k]) - way.a) / way.slope);
-        if (k == way.line || !surplus()) continue;
-        const double slope = rise_of(keys[k]);
-        if (slope < way.slope) next = std::min(next, (start_of(keys[k]) - way.a) / (way.slope - slope));
+        const Line line = line_of(k);
+        if (!keys[k].taking) next = std::min(next, (line.passes - way.a) / way.slope);
+        if (k == way.line || !surplus() || line.rise >= way.slope) continue;
+        next = std::min(next, (line.passes - way.a) / (way.slope - line.rise));
     }
     return next;
 }
@@ -234,7 +245,7 @@ void Sweep::turn(NodeId id, double level) {
     for (uint32_t k = 0; k < keys.size(); ++k) {
         if (keys[k].taking && parent.full[keys[k].column] != 0) return stop(id, way.a + way.slope * level);
     }
-    push_leaf(id);
+    push_leaf(id, next_bend(keys, way, [&](uint32_t k) { return Line{passes(keys[k]), rise_of(keys[k])}; }));
 }
 
 void Sweep::stop(NodeId id, double tau) {
@@ -257,9 +268,9 @@ void Sweep::count(NodeId id, const Way& way, bool counts) {
     }
 }
 
-void Sweep::push_leaf(NodeId id) {
+void Sweep::push_leaf(NodeId id, double level) {
     const Node& leaf = node(id);
-    const Moment moment{next_bend(leaf, ways_[id]) / leaf.weight, id, 0};
+    const Moment moment{level / leaf.weight, id, 0};
     if (!begun_ && leaf.parent == kRoot) return first_.push_back(moment);
     auto& moments = course(leaf.parent).moments;
     moments.push_back(moment);

@@ -84,8 +84,8 @@ private:
 
     // --- parts of pods
     Part part_of(NodeId id, uint32_t run, bool present, double rest);
-    void serve(const Part& part);
-    void serve_below(const Part& part);
+    uint64_t serve(const Part& part);
+    uint64_t serve_below(const Part& part);
     void give(const Part& part, int64_t count);
     uint64_t uses_of(const Part& part) const;
 

@@ -59,8 +59,7 @@ void Rounding::run() {
     sort_by_digits(whole_.parts, other, 32, [](const Part& part) { return part.rank; });
     whole_.uses.clear();
     for (const Part& part : whole_.parts) {
-        whole_.uses.push_back(uses_of(part));
-        serve(part);
+        whole_.uses.push_back(serve(part));
     }
 }
 
@@ -298,22 +297,26 @@ uint64_t Rounding::uses_of(const Part& part) const {
     }
 }
 
-void Rounding::serve(const Part& part) {
+// Returns the columns that it needs.
+uint64_t Rounding::serve(const Part& part) {
     if (nodes_[part.node()].parent != kRoot) return serve_below(part);
     bool fits = true;
-    for (Need* need = whole_.needs.data() + part.needs;; ++need) {
+    uint64_t uses = 0;
+    Need* const needs = whole_.needs.data() + part.needs;
+    for (Need* need = needs;; ++need) {
         const Whole::Sum& at = sums_[need->column];
         Whole::Column& column = whole_.columns.data()[need->column];
         need->slack = std::max(at.least, at.most) - at.sum - need->amount;
         column.least_slack = std::min(column.least_slack, need->slack);
         fits = fits && (need->amount <= 0 || need->slack >= 0);
+        uses |= uint64_t{1} << (need->column % 64);
         if (need->last) break;
     }
-    if (!fits) return;
+    if (!fits) return uses;
     give(part, 1);
-    for (const Need* need = whole_.needs.data() + part.needs;; ++need) {
+    for (const Need* need = needs;; ++need) {
         sums_[need->column].sum += need->amount;
-        if (need->last) return;
+        if (need->last) return uses;
     }
 }
 
@@ -328,7 +331,7 @@ void Rounding::give(const Part& part, int64_t count) {
 }
 
 // Of a leaf that is not the root's, what the root's sums see of it.
-void Rounding::serve_below(const Part& part) {
+uint64_t Rounding::serve_below(const Part& part) {
     const NodeId id = part.node();
     Need* needs = whole_.needs.data() + part.needs;
     for (Need* need = needs;; ++need) {
@@ -345,7 +348,7 @@ void Rounding::serve_below(const Part& part) {
         need->slack -= need->amount;
         Whole::Column& column = whole_.columns[need->column];
         column.least_slack = std::min(column.least_slack, given ? need->slack : -1);
-        if (need->last) return;
+        if (need->last) return uses_of(part);
     }
 }
 
