@@ -56,7 +56,7 @@ Spaces::Known& Spaces::slot_of(const model::PodSpec& spec) {
 }
 
 // Specs are shared by pods that are alike, so most are found by where they stand.
-Spaces::Place Spaces::place_of(const model::PodSpec& spec) {
+Spaces::Place Spaces::find_place(const model::PodSpec& spec) {
     if (const Known& known = slot_of(spec); known.spec.get() == &spec) return known.place;
     const SpaceId id = space(spec.ns);
     auto& groups = spaces_[id].groups;
@@ -67,17 +67,43 @@ Spaces::Place Spaces::place_of(const model::PodSpec& spec) {
 }
 
 void Spaces::remember(const std::shared_ptr<const model::PodSpec>& spec) {
+    if (last_.spec == spec) return;
     Known& known = slot_of(*spec);
     if (known.spec != spec) known = {spec, place_of(*spec)};
+    last_ = known;
 }
 
-void Spaces::touch(SpaceId id) {
-    ++sums_epoch_;
-    if (std::exchange(spaces_[id].changed, true)) return;
-    changed_.push_back(id);
+// ---- sums
+
+const Resources& Spaces::batch_size() const {
+    static const Resources kNothing;
+    return batch_.place.space == kNone ? kNothing : at(batch_.place).size;
+}
+
+void Spaces::begin_batch(const Place& place) {
+    settle();
+    batch_.place = place;
+    batch_asked_ = 0;
+    ++batches_;
+}
+
+void Spaces::add_batch() const {
+    const Batch batch = batch_;
+    batch_.placed = batch_.asked = 0;
+    Space& space = spaces_[batch.place.space];
+    const Resources& size = at(batch.place).size;
+    if (batch.placed > 0) {
+        space.used.add(times(size, batch.placed));
+        space.saturated = space.saturated || at_the_end(space.used);
+    } else if (batch.placed < 0) {
+        space.used.subtract(times(size, -batch.placed));
+        recount(batch.place.space);
+    }
+    if (batch.asked != 0) ask(times(size, std::abs(batch.asked)), batch.asked > 0 ? 1 : -1);
 }
 
 std::vector<SpaceId> Spaces::take_changed() {
+    settle();
     for (const SpaceId id : changed_) {
         spaces_[id].changed = false;
         drop_empty(id);
@@ -86,7 +112,7 @@ std::vector<SpaceId> Spaces::take_changed() {
 }
 
 // A sum that met the end of int64 is not what it was when something is taken off it.
-void Spaces::recount(SpaceId id) {
+void Spaces::recount(SpaceId id) const {
     Space& space = spaces_[id];
     if (!space.saturated) return;
     space.used.clear();
@@ -98,7 +124,13 @@ void Spaces::recount(SpaceId id) {
     space.saturated = at_the_end(space.used);
 }
 
-void Spaces::ask(const Resources& size, int sign) {
+void Spaces::ask_for_held(const Resources& size, int sign) {
+    settle();
+    ask(size, sign);
+    ++batches_;
+}
+
+void Spaces::ask(const Resources& size, int sign) const {
     if (sign > 0) {
         asked_.add(size);
         asked_saturated_ = asked_saturated_ || at_the_end(asked_);
@@ -124,22 +156,41 @@ void Spaces::drop_empty(SpaceId id) {
         return;
     std::erase_if(groups, empty);
     known_ = {};
+    last_ = {};
+    begin_batch({});
     groups_[id].clear();
     for (uint32_t i = 0; i < groups.size(); ++i) groups_[id].emplace(GroupKey(groups[i].size, groups[i].priority), i);
 }
 
 void Spaces::change_waiting(const model::PodSpec& spec, int64_t by) {
     const Place place = place_of(spec);
-    SpaceGroup& alike = at(place);
-    alike.waiting += by;
-    ask(alike.size, by > 0 ? 1 : -1);
+    at(place).waiting += by;
+    count(place, 0, by);
     touch(place.space);
 }
 
 // ---- who waits
 
+const Spaces::Waiting* Spaces::Line::find(const Uid& uid) const {
+    if (last_ && last_->uid == uid) return &*last_;
+    if (others_.empty()) return nullptr;
+    const auto found = others_.find(uid);
+    return found == others_.end() ? nullptr : &*found;
+}
+
+const Spaces::Waiting& Spaces::Line::add(Uid uid) {
+    if (const Waiting* known = find(uid)) return *known;
+    if (last_) others_.insert(std::move(*last_));
+    return last_.emplace(std::move(uid));
+}
+
+void Spaces::Line::erase(const Waiting* pod) {
+    if (last_ && pod == &*last_) return last_.reset();
+    others_.erase(others_.find(pod->uid));
+}
+
 void Spaces::await(std::string_view uid, const std::shared_ptr<const model::PodSpec>& spec, bool counts) {
-    const Waiting& pod = *waiting_.emplace(Uid(uid)).first;
+    const Waiting& pod = waiting_.add(Uid(uid));
     if (pod.spec && pod.counts == counts && *pod.spec == *spec) return;
     if (pod.spec && pod.counts) change_waiting(*pod.spec, -1);
     pod.spec = spec;
@@ -152,8 +203,8 @@ void Spaces::await(std::string_view uid, const std::shared_ptr<const model::PodS
 }
 
 bool Spaces::set_counts(std::string_view uid, bool counts) {
-    const auto found = waiting_.find(Uid(uid));
-    if (found == waiting_.end() || found->counts == counts) return false;
+    const Waiting* found = waiting_.find(Uid(uid));
+    if (found == nullptr || found->counts == counts) return false;
     found->counts = counts;
     change_waiting(*found->spec, counts ? 1 : -1);
     ++demand_epoch_;
@@ -161,15 +212,15 @@ bool Spaces::set_counts(std::string_view uid, bool counts) {
 }
 
 std::optional<bool> Spaces::counted(std::string_view uid) const {
-    const auto found = waiting_.find(Uid(uid));
-    if (found == waiting_.end()) return std::nullopt;
+    const Waiting* found = waiting_.find(Uid(uid));
+    if (found == nullptr) return std::nullopt;
     return found->counts;
 }
 
 void Spaces::forget(std::string_view uid) {
     if (waiting_.empty()) return;
-    const auto found = waiting_.find(Uid(uid));
-    if (found == waiting_.end()) return;
+    const Waiting* found = waiting_.find(Uid(uid));
+    if (found == nullptr) return;
     if (found->counts) {
         change_waiting(*found->spec, -1);
         ++demand_epoch_;
@@ -178,12 +229,12 @@ void Spaces::forget(std::string_view uid) {
 }
 
 void Spaces::await_all(const Spaces& other) {
-    for (const Waiting& pod : other.waiting_) {
-        const Waiting& here = *waiting_.emplace(Uid(pod.uid.text())).first;
+    other.waiting_.each([&](const Waiting& pod) {
+        const Waiting& here = waiting_.add(Uid(pod.uid.text()));
         here.spec = pod.spec;
         here.counts = pod.counts;
         if (pod.counts) change_waiting(*pod.spec, 1);
-    }
+    });
 }
 
 // ---- rules
@@ -217,7 +268,7 @@ void Spaces::remove_quota(std::string_view full_name) {
 Waits Spaces::place(const Uid& uid, const model::PodSpec& spec, bool terminating, bool assumed) {
     Waits waited = Waits::No;
     bool asked = false;  // for the same, so that the sum of both stays
-    if (const auto found = waiting_.find(uid); found != waiting_.end()) {
+    if (const Waiting* found = waiting_.find(uid)) {
         waited = found->counts ? Waits::Counted : Waits::Uncounted;
         asked = found->counts && found->spec.get() == &spec;
         if (found->counts && !asked) change_waiting(*found->spec, -1);
@@ -228,14 +279,9 @@ Waits Spaces::place(const Uid& uid, const model::PodSpec& spec, bool terminating
     const SpaceId id = place.space;
     SpaceGroup& alike = at(place);
     ++alike.placed;
-    if (asked) {
-        --alike.waiting;
-    } else {
-        ask(alike.size, 1);
-    }
+    if (asked) --alike.waiting;
+    count(place, 1, asked ? 0 : 1);
     ++spaces_[id].pods;
-    spaces_[id].used.add(alike.size);
-    spaces_[id].saturated = spaces_[id].saturated || at_the_end(spaces_[id].used);
     if (terminating) {
         ++alike.leaving;
         spaces_[id].releasing.add(alike.size);
@@ -249,22 +295,27 @@ void Spaces::displace(Uid uid, const std::shared_ptr<const model::PodSpec>& spec
     const SpaceId id = place.space;
     SpaceGroup& alike = at(place);
     --alike.placed;
-    ask(alike.size, -1);
+    count(place, -1, -1);
     --spaces_[id].pods;
-    spaces_[id].used.subtract(alike.size);
     if (terminating) {
         --alike.leaving;
-        spaces_[id].releasing.subtract(alike.size);
+        release_part(id, alike.size);
     }
-    recount(id);
     touch(id);
     ++demand_epoch_;
     if (next == Waits::No) return;
-    const auto [pod, fresh] = waiting_.emplace(std::move(uid));
-    if (!fresh) return;
-    pod->spec = spec;
-    pod->counts = next == Waits::Counted;
-    if (pod->counts) change_waiting(*spec, 1);
+    const Waiting& pod = waiting_.add(std::move(uid));
+    if (pod.spec) return;
+    pod.spec = spec;
+    pod.counts = next == Waits::Counted;
+    if (pod.counts) change_waiting(*spec, 1);
+}
+
+// Of what is about to go.
+void Spaces::release_part(SpaceId id, const Resources& size) {
+    spaces_[id].releasing.subtract(size);
+    settle();
+    recount(id);
 }
 
 void Spaces::set_terminating(const model::PodSpec& spec, bool terminating) {
@@ -275,8 +326,7 @@ void Spaces::set_terminating(const model::PodSpec& spec, bool terminating) {
     if (terminating) {
         spaces_[id].releasing.add(alike.size);
     } else {
-        spaces_[id].releasing.subtract(alike.size);
-        recount(id);
+        release_part(id, alike.size);
     }
     ++sums_epoch_;
 }
@@ -292,7 +342,7 @@ void Spaces::hold(ReservationIndex index, const model::Reservation& object, Reso
     release(index);
     if (open.empty()) return;
     (id ? spaces_[*id].held : held_by_many_).add(open);
-    if (id) ask(open, 1);
+    if (id) ask_for_held(open, 1);
     if (id) touch(*id);
     if (!id) ++nodes_epoch_;
     ++demand_epoch_;
@@ -304,7 +354,7 @@ void Spaces::release(ReservationIndex index) {
     if (found == holds_.end()) return;
     const auto& [id, open] = found->second;
     (id ? spaces_[*id].held : held_by_many_).subtract(open);
-    if (id) ask(open, -1);
+    if (id) ask_for_held(open, -1);
     if (id) touch(*id);
     if (!id) ++nodes_epoch_;
     ++demand_epoch_;

@@ -51,10 +51,21 @@ struct Space {
 class Spaces {
 public:
     size_t size() const { return spaces_.size(); }
-    const Space& at(SpaceId id) const { return spaces_[id]; }
+    const Space& at(SpaceId id) const {
+        settle();
+        return spaces_[id];
+    }
     SpaceId find(std::string_view name) const;
     // All that is asked for: by pods on nodes, by those who wait and count, and by what is held for one namespace.
-    const Resources& asked() const { return asked_; }
+    const Resources& asked() const {
+        settle();
+        return asked_;
+    }
+    // While batches() stays, all that changes of it is by pods of batch_size(): of batch_asked() since that began. So
+    // whoever knows for how many more there is room needs no sum.
+    uint64_t batches() const { return batches_; }
+    int64_t batch_asked() const { return batch_asked_; }
+    const Resources& batch_size() const;
     // Held by Reservations of several namespaces' pods.
     const Resources& held_by_many() const { return held_by_many_; }
     // Size of a pod as it counts here.
@@ -108,47 +119,97 @@ private:
         mutable std::shared_ptr<const model::PodSpec> spec;
         mutable bool counts = false;
     };
-    // By uid, which alone never changes.
-    struct ByUid {
-        using is_transparent = void;
-        size_t operator()(const Uid& uid) const { return uid.hash(); }
-        size_t operator()(const Waiting& pod) const { return pod.uid.hash(); }
-        bool operator()(const Waiting& a, const Waiting& b) const { return a.uid == b.uid; }
-        bool operator()(const Waiting& a, const Uid& b) const { return a.uid == b; }
-        bool operator()(const Uid& a, const Waiting& b) const { return a == b.uid; }
+    // By uid, which alone never changes. The one that came last is kept apart: mostly it is the next to be placed.
+    class Line {
+    public:
+        bool empty() const { return !last_ && others_.empty(); }
+        const Waiting* find(const Uid& uid) const;
+        // The one that is there, or a new one.
+        const Waiting& add(Uid uid);
+        void erase(const Waiting* pod);
+        template <class F>
+        void each(F f) const {
+            if (last_) f(*last_);
+            for (const Waiting& pod : others_) f(pod);
+        }
+
+    private:
+        struct ByUid {
+            using is_transparent = void;
+            size_t operator()(const Uid& uid) const { return uid.hash(); }
+            size_t operator()(const Waiting& pod) const { return pod.uid.hash(); }
+            bool operator()(const Waiting& a, const Waiting& b) const { return a.uid == b.uid; }
+            bool operator()(const Waiting& a, const Uid& b) const { return a.uid == b; }
+            bool operator()(const Uid& a, const Waiting& b) const { return a == b.uid; }
+        };
+        std::optional<Waiting> last_;
+        absl::flat_hash_set<Waiting, ByUid, ByUid> others_;
     };
     using GroupKey = std::pair<Resources, int32_t>;
     // Where pods of a spec are counted.
     struct Place {
         SpaceId space = kNone;
         uint32_t group = 0;  // of the space's
+        bool operator==(const Place&) const = default;
     };
     struct Known {
         std::shared_ptr<const model::PodSpec> spec;  // held, so that no other one comes to stand where it does
         Place place;
     };
+    // Pods of one group that came or went, which its space's sums and those of all do not have yet: as a rule the next
+    // pod is of the same, and mostly nobody reads a sum in between.
+    struct Batch {
+        Place place;
+        int64_t placed = 0;
+        int64_t asked = 0;
+    };
 
     SpaceId space(std::string_view name);
     Known& slot_of(const model::PodSpec& spec);
-    Place place_of(const model::PodSpec& spec);
+    Place place_of(const model::PodSpec& spec) { return last_.spec.get() == &spec ? last_.place : find_place(spec); }
+    Place find_place(const model::PodSpec& spec);
     void remember(const std::shared_ptr<const model::PodSpec>& spec);
-    SpaceGroup& at(const Place& place) { return spaces_[place.space].groups[place.group]; }
+    SpaceGroup& at(const Place& place) const { return spaces_[place.space].groups[place.group]; }
     void change_waiting(const model::PodSpec& spec, int64_t by);
-    void touch(SpaceId id);
-    void recount(SpaceId id);
-    void ask(const Resources& size, int sign);
+    void touch(SpaceId id) {
+        ++sums_epoch_;
+        if (spaces_[id].changed) return;
+        spaces_[id].changed = true;
+        changed_.push_back(id);
+    }
+    // So many more of a group are on nodes, and are asked for.
+    void count(const Place& place, int64_t placed, int64_t asked) {
+        if (batch_.place != place) begin_batch(place);
+        batch_.placed += placed;
+        batch_.asked += asked;
+        batch_asked_ += asked;
+    }
+    void begin_batch(const Place& place);
+    void settle() const {
+        if (batch_.placed != 0 || batch_.asked != 0) add_batch();
+    }
+    void add_batch() const;
+    void recount(SpaceId id) const;
+    void release_part(SpaceId id, const Resources& size);
+    void ask(const Resources& size, int sign) const;
+    void ask_for_held(const Resources& size, int sign);
     void drop_empty(SpaceId id);
 
-    std::vector<Space> spaces_;
+    // What is mutable is brought up to date when it is read.
+    mutable std::vector<Space> spaces_;
     base::StringMap<SpaceId> by_name_;
     std::vector<absl::flat_hash_map<GroupKey, uint32_t>> groups_;  // of each space
     std::vector<SpaceId> changed_;
     std::array<Known, 64> known_;  // of the specs that came last, each in a place of its own
-    absl::flat_hash_set<Waiting, ByUid, ByUid> waiting_;
+    Known last_;                   // the last of them
+    Line waiting_;
+    mutable Batch batch_;
+    uint64_t batches_ = 0;
+    int64_t batch_asked_ = 0;
     absl::flat_hash_map<ReservationIndex, std::pair<std::optional<SpaceId>, Resources>> holds_;
     Resources held_by_many_;
-    Resources asked_;
-    bool asked_saturated_ = false;
+    mutable Resources asked_;
+    mutable bool asked_saturated_ = false;
     base::StringMap<std::shared_ptr<const model::Consumer>> consumers_;
     base::StringMap<std::shared_ptr<const model::ResourceQuota>> quotas_;  // by namespace/name
     uint64_t demand_epoch_ = 0;

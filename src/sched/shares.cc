@@ -45,6 +45,10 @@ bool Shares::follow(ledger::Ledger& ledger, base::Time wall) {
     bool anew = !solver_ || spaces.rules_epoch() != rules_seen_ || spaces.size() != limits_.size();
     if (!asked && !nodes && !claims && !anew) return false;
     demand_seen_ = spaces.demand_epoch();
+    if (enough_ && !nodes && !claims && !anew && spaces.batches() == batch_ && spaces.batch_asked() <= most_) {
+        sums_seen_ = spaces.sums_epoch();
+        return true;
+    }
     nodes_seen_ = spaces.nodes_epoch();
     rules_seen_ = spaces.rules_epoch();
     sums_seen_ = spaces.sums_epoch();
@@ -85,11 +89,18 @@ bool Shares::follow(ledger::Ledger& ledger, base::Time wall) {
 }
 
 // With one more rule it would have to be asked who gets what.
-bool Shares::enough(const Spaces& spaces) const {
+bool Shares::enough(const Spaces& spaces) {
     if (!plain_) return false;
     bool enough = true;
-    spaces.asked().for_each(
+    const Resources& asked = spaces.asked();
+    asked.for_each(
         [&](ResourceId id, int64_t amount) { enough = enough && (amount <= capacity_.get(id) || endless(id)); });
+    batch_ = spaces.batches();
+    int64_t more = INT32_MAX;
+    spaces.batch_size().for_each([&](ResourceId id, int64_t amount) {
+        if (amount > 0 && !endless(id)) more = std::min(more, (capacity_.get(id) - asked.get(id)) / amount);
+    });
+    most_ = spaces.batch_asked() + more;
     return enough;
 }
 

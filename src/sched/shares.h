@@ -99,7 +99,7 @@ private:
     Resources size_of(const model::PodSpec& spec) const;
     void read_rules(const View& ledger);
     void count_claims(const View& ledger);
-    bool enough(const ledger::Spaces& spaces) const;
+    bool enough(const ledger::Spaces& spaces);
     Resources demand(const View& ledger, SpaceId id) const;
     Wishes wishes_of(const View& ledger, SpaceId id) const;
     bool meet(const share::Leaf& leaf);
@@ -120,8 +120,11 @@ private:
     bool resized_ = false;                                          // the solver does not know yet
     base::Time wall_;
     std::optional<base::Time> next_lost_;  // when a node that is not ready stops to count
-    bool plain_ = false;     // no rule keeps anybody from getting all that is asked for where there is enough for all
-    bool enough_ = false;    // and there is: everybody deserves what is asked for, and nothing has to be solved
+    bool plain_ = false;   // no rule keeps anybody from getting all that is asked for where there is enough for all
+    bool enough_ = false;  // and there is: everybody deserves what is asked for, and nothing has to be solved
+    // Then so many of a batch may ask (Spaces::batch_asked), and nothing has to be added up.
+    uint64_t batch_ = 0;
+    int64_t most_ = 0;
     bool cordoned_ = false;  // there is such a node: what is used on it counts
     bool percents_ = false;
     bool counts_limits_ = false;

@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <map>
 
+#include "base/random.h"
 #include "ledger/intake.h"
 #include "sched/live_test.h"
 
@@ -277,6 +281,101 @@ TEST_F(SharesTest, ANodeThatIsNotReadyCountsForAMinute) {
     step();
     EXPECT_EQ(told(), Lines{"refuse a2: 0/2 nodes are available: the share of namespace a: cpu: 0 used or granted and "
                             "1500m asked for are more than the deserved 0."});
+}
+
+// Pods of two namespaces come, are placed, are seen bound and go, on a node that is now larger, now smaller.
+class Crowd {
+public:
+    explicit Crowd(base::Random& random) : random_(random) {
+        ledger_.count_spaces();
+        resize();
+        for (size_t i = 0; i < specs_.size(); ++i) {
+            auto spec = std::make_shared<model::PodSpec>();
+            spec->ns = i % 2 == 0 ? "a" : "b";
+            spec->requests = {{model::kCpu, i < 2 ? 500 : 1500}, {model::kPods, 1}};
+            specs_[i] = std::move(spec);
+        }
+    }
+
+    void step() {
+        if (random_.chance(1, 25)) return resize();
+        if (random_.chance(1, 40)) return rule();
+        const std::string uid = fmt::format("p{}", random_.below(16));
+        const auto known = pods_.find(uid);
+        if (known == pods_.end()) return come(uid);
+        const ledger::PodIndex placed = ledger_.find_pod(uid);
+        if (placed == ledger::kNone && random_.chance(2, 3)) {
+            ledger_.assume(known->second, 0, {});
+        } else if (placed != ledger::kNone && random_.chance(1, 3)) {
+            ledger_.see_bound(placed);
+        } else {
+            ledger_.remove_pod(uid);
+            if (!ledger_.spaces()->counted(uid) || random_.chance(3, 4)) go(uid);
+        }
+    }
+
+    // Where there is enough for all, nobody is refused; else what all deserve together is there.
+    void judge() {
+        shares_.follow(ledger_, {});
+        int64_t asked = 0, deserved = 0;
+        for (const auto& [uid, pod] : pods_) asked += pod.spec->requests.get(model::kCpu);
+        for (const auto& account : shares_.accounts(ledger_)) deserved += account.share.deserved.get(model::kCpu);
+        std::string told;
+        for (const auto& account : shares_.accounts(ledger_))
+            told += fmt::format("{}: reserved {} used {} deserved {}; ", account.name, account.reserved.text(),
+                                account.used.text(), account.share.deserved.text());
+        ASSERT_LE(deserved, size_) << "of " << asked << " asked for: " << told;
+        for (const auto& [uid, pod] : pods_) {
+            if (asked > size_ || ledger_.find_pod(uid) != ledger::kNone) continue;
+            ASSERT_EQ(shares_.refusal(ledger_, *pod.spec, uid), "") << uid;
+        }
+    }
+
+private:
+    void resize() {
+        auto node = std::make_shared<model::Node>();
+        size_ = random_.between(4, 12) * 1000;
+        node->meta.name = "n1";
+        node->allocatable = {{model::kCpu, size_}, {model::kPods, 110}};
+        ledger_.put(std::shared_ptr<const model::Node>(std::move(node)));
+    }
+    void rule() {
+        auto consumer = std::make_shared<model::Consumer>();
+        consumer->meta.name = random_.chance(1, 2) ? "a" : "b";
+        consumer->reserved.amounts.set(model::kCpu, random_.between(0, 4) * 1000);
+        ledger_.spaces()->put(std::shared_ptr<const model::Consumer>(std::move(consumer)));
+    }
+    void come(const std::string& uid) {
+        model::Pod& pod = pods_[uid];
+        pod.meta.uid = uid;
+        pod.spec = specs_[random_.chance(3, 4) ? 0 : random_.below(specs_.size())];
+        ledger_.spaces()->await(uid, pod.spec, true);
+    }
+    void go(const std::string& uid) {
+        ledger_.spaces()->forget(uid);
+        pods_.erase(uid);
+    }
+
+    base::Random& random_;
+    ledger::Ledger ledger_;
+    Shares shares_{share::Settings()};
+    int64_t size_ = 0;
+    std::array<std::shared_ptr<const model::PodSpec>, 4> specs_;
+    std::map<std::string, model::Pod> pods_;
+};
+
+TEST(Shares, NobodyIsRefusedWhereThereIsEnoughAndNoMoreIsDeservedThanThereIs) {
+    const char* given = std::getenv("BERTH_SEED");
+    const uint64_t first = given != nullptr ? std::strtoull(given, nullptr, 10) : 1;
+    for (uint64_t seed = first; seed < first + (given != nullptr ? 1 : 60); ++seed) {
+        SCOPED_TRACE(testing::Message() << "BERTH_SEED=" << seed);
+        base::Random random(seed);
+        Crowd crowd(random);
+        for (int i = 0; i < 200; ++i) {
+            crowd.step();
+            ASSERT_NO_FATAL_FAILURE(crowd.judge()) << "step " << i;
+        }
+    }
 }
 
 }  // namespace
