@@ -118,8 +118,8 @@ Status LogFile::open_database(const DataDir& dir) {
     const auto attempt = [&](const char* mode) -> Status {
         database_ = TRY(Database::open(dir.file(), Database::Mode::Write, tuning_.vfs));
         checkpoint_on_close(false);
+        TRY(database_.execute(mode));  // before anything is read
         TRY(recognise(database_, dir.file()));
-        TRY(database_.execute(mode));
         TRY(
             database_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
                               "PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -4096"));

@@ -119,6 +119,7 @@ def scene(berth, stop):
         known = names(server)
         stop(server)
         fill(server.dir + "/ballast")
+        print(stop.__name__, flush=True)
         server.start(*again)
         must(names(server) == known, "not all is served")
         known |= write_until_refused(server)
@@ -143,6 +144,19 @@ def killed(server):
     server.process.wait()
 
 
+def copied(server):
+    """Without what processes share while they run: a copy of the directory has it not, and there is no room for another."""
+    clean(server)
+    os.remove(server.dir + "/store.db-shm")
+
+
+def unfilled(server):
+    """The log as it is in a directory that no Berth has set room aside in."""
+    clean(server)
+    with open(server.dir + "/store.db-wal", "rb+") as log:
+        log.truncate(len(log.read().rstrip(b"\0")) // 4096 * 4096 + 8192)
+
+
 def main():
     if os.environ.get("BERTH_FULL_DISK") is None:
         place = "mount -t tmpfs -o size=24m none /mnt && exec \"$@\""
@@ -152,7 +166,7 @@ def main():
             return 77
         return subprocess.run([*words, "sh", "-c", place, "sh", sys.executable, *sys.argv],
                               env={**os.environ, "BERTH_FULL_DISK": "1", "TMPDIR": "/mnt"}).returncode
-    for stop in (clean, killed):
+    for stop in (clean, killed, copied, unfilled):
         scene(sys.argv[1], stop)
     people_are_told(sys.argv[1])
     print("full disk: passed")
