@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/yaml.h"
+#include "control/migration.h"
 #include "control/reservations.h"
 #include "model/times.h"
 #include "run/controllers_driver.h"
@@ -156,6 +157,49 @@ status:
     const auto told =
         script->find([](const auto& request) { return line_of(request).starts_with("NodeTooFull held"); });
     EXPECT_EQ(told, 2u) << "after the write that was done, not after the one that was refused";
+}
+
+// Five pods may go; two evictions a second are sent, whoever wants them.
+TEST(ControllersDriver, EvictsAtItsPace) {
+    const auto script = std::make_shared<Script>();
+    for (int i = 0; i < 5; ++i) {
+        script->has("pods", fmt::format(R"({{"kind":"Pod","metadata":{{"namespace":"ns","name":"p{0}","uid":"u{0}",)"
+                                        R"("ownerReferences":[{{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"r",)"
+                                        R"("uid":"r{0}","controller":true}}]}},"spec":{{"nodeName":"n{0}",)"
+                                        R"("containers":[{{"name":"c"}}]}},"status":{{"phase":"Running"}}}})",
+                                        i));
+        script->has(
+            "podmigrationjobs",
+            fmt::format(R"({{"kind":"PodMigrationJob","metadata":{{"name":"j{0}","uid":"j{0}","annotations":)"
+                        R"({{"descheduler.koordinator.sh/passed-arbitration":"true","berth.dev/moved-pod":)"
+                        R"("u{0}"}},"creationTimestamp":"2026-01-01T00:00:00Z"}},"spec":{{"mode":"EvictDirectly",)"
+                        R"("podRef":{{"namespace":"ns","name":"p{0}"}}}},"status":{{"phase":"Running"}}}})",
+                        i));
+    }
+    script->answer_all({200, "{}", 1'000'000});
+    base::Metrics metrics;
+    ControllersDriver::Reconcilers reconcilers;
+    reconcilers.push_back(control::migration_reconciler());
+    ControllersDriver driver({script->server(), [] {}, metrics, "berth"}, std::move(reconcilers), {2'000, 1});
+    base::ManualClock clock(*model::parse_time("2026-01-01T00:00:01Z"));
+    const auto evictions = [&] {
+        size_t count = 0;
+        script->find([&](const auto& request) {
+            count += request.path.ends_with("/eviction");
+            return false;
+        });
+        return count;
+    };
+    std::vector<size_t> seen;
+    for (int tenth = 0; tenth < 21; ++tenth) {
+        for (int i = 0; i < 3; ++i) driver.turn(moment(clock));
+        seen.push_back(evictions());
+        if (seen.back() < 5) {
+            EXPECT_LE(driver.next(), clock.now() + std::chrono::milliseconds(500));
+        }
+        clock.advance(std::chrono::milliseconds(100));
+    }
+    EXPECT_EQ(seen, (std::vector<size_t>{1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4, 5}));
 }
 
 // Koordinator decodes the list as a whole: one such object stopped all of it.
