@@ -12,6 +12,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/base64.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/private_file.h"
@@ -70,7 +71,7 @@ Json machine_document(const model::IriMachine& machine) {
                       {"class", machine.machine_class},
                       {"power", machine.on ? "On" : "Off"},
                       {"hostname", machine.hostname},
-                      {"ignition", machine.ignition},
+                      {"ignition", base::to_base64(machine.ignition)},
                       {"volumes", std::move(volumes)},
                       {"networkInterfaces", std::move(nics)},
                       {"labels", object(machine.meta.labels)},

@@ -84,7 +84,8 @@ Json pool_node(const Json& object, const Layer& layer) {
     Json& free = out.get_object()["free"];
     for (const auto& reservation : layer.reservations) {
         for (const auto& entry : reservation.asked.entries) {
-            if (entry.name != pool.name || entry.answer.state == model::HoldState::Released) continue;
+            const bool now = fleet::state_at(reservation, entry) != model::HoldState::Released;
+            if (entry.name != pool.name || !now) continue;
             list(out, "reservations").push_back(reservation_entry(reservation, entry.answer));
             // Amounts are its own; that it has room, or has none, it says in each answer.
             if (entry.answer.state == model::HoldState::Accepted) free = true;
@@ -172,7 +173,7 @@ Result<Json> machine_explanation(link::ApiClient& server, const std::string& ns,
         reason = model::name_of(reservation.asked.told.reason);
         for (const auto& entry : reservation.asked.entries) {
             asked.push_back(JsonObject{{"pool", entry.name},
-                                       {"state", model::name_of(entry.answer.state)},
+                                       {"state", model::name_of(fleet::state_at(reservation, entry))},
                                        {"reason", model::name_of(entry.answer.reason)},
                                        {"score", entry.answer.score}});
         }

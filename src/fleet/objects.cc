@@ -71,6 +71,18 @@ Result<model::Amounts> own_resources(const Json& spec) {
     return out;
 }
 
+// Our own word, or what a broker was told.
+std::optional<base::Duration> within_of(const Labels& annotations) {
+    std::string word(annotations.get(kWithin));
+    if (const auto* above = annotations.find(kBrokerAnnotations)) {
+        const auto told = base::parse_json(*above);
+        if (told) word = find_string(*told, {kWithin});
+    }
+    const auto read = model::parse_duration(word);
+    if (!read || *read <= base::Duration::zero()) return std::nullopt;
+    return *read;
+}
+
 model::HoldAnswer read_answer(const Json& object) {
     model::HoldAnswer out;
     out.state = model::hold_state(find_string(object, {"state"}));
@@ -146,6 +158,7 @@ Result<Machine> read_machine(const Json& object) {
     out.on = find_string(object, {"spec", "power"}) != "Off";
     out.finalizers = names(object, {"metadata", "finalizers"});
     out.finalized = std::find(out.finalizers.begin(), out.finalizers.end(), kMachineFinalizer) != out.finalizers.end();
+    out.left = out.meta.labels.get(kLeft);
     out.selector = read_labels(find(object, {"spec", "machinePoolSelector"}));
     out.tolerations = read_tolerations(find(object, {"spec", "tolerations"}));
     out.pinned = split(out.meta.annotations.get(kPinnedPools));
@@ -163,6 +176,7 @@ Result<Reservation> read_reservation(const Json& object) {
     out.meta = meta_of(object);
     out.resource = find_string(object, {"apiVersion"}).starts_with("compute.") ? kDraftReservations : kReservations;
     out.brokered = out.meta.labels.has(kBroker);
+    out.labelled = out.meta.labels.has(kAsks);
     const std::string* lineage = out.meta.labels.find(model::kLineageLabel);
     out.ask.lineage = lineage == nullptr ? std::string(model::HoldAsk::kKeeps) + out.meta.uid : *lineage;
     out.ask.attempt = model::attempt_of(out.meta.labels);
@@ -178,6 +192,7 @@ Result<Reservation> read_reservation(const Json& object) {
     asked.selector = out.ask.selector;
     asked.tolerations = out.ask.tolerations;
     asked.pinned = split(out.meta.annotations.get(kPinnedPools));
+    asked.within = within_of(out.meta.annotations);
     asked.for_machine = !out.ask.keeps();
     asked.origin = !out.brokered;
     asked.pools = names(object, {"spec", "pools"});
@@ -223,6 +238,13 @@ JsonObject answer_document(const model::HoldAnswer& answer) {
     return out;
 }
 
+model::HoldState state_at(const Reservation& reservation, const PoolEntry& entry) {
+    const auto& pools = reservation.asked.pools;
+    const bool asked = pools.empty() || std::find(pools.begin(), pools.end(), entry.name) != pools.end();
+    const bool given_back = entry.answer.state == model::HoldState::Accepted && !asked;
+    return given_back ? model::HoldState::Released : entry.answer.state;
+}
+
 JsonObject entry_document(const PoolEntry& entry) {
     JsonObject out{{"name", entry.name}};
     for (const auto& member : answer_document(entry.answer)) {
@@ -231,10 +253,34 @@ JsonObject entry_document(const PoolEntry& entry) {
     return out;
 }
 
-Json reservation_document(const std::string& name, const Machine& machine, const model::Amounts& resources) {
+Asked asked_for(const Machine& machine) {
+    Asked out;
+    out.lineage = machine.lineage;
+    out.selector = machine.selector;
+    out.tolerations = machine.tolerations;
+    out.pinned = machine.pinned;
+    return out;
+}
+
+Json asking(const Reservation& reservation, const std::vector<std::string>& pools) {
+    JsonArray names;
+    for (const auto& pool : pools) names.emplace_back(pool);
+    JsonObject out{{"spec", JsonObject{{"pools", std::move(names)}}}};
+    if (!reservation.labelled) return out;
+    JsonObject labels;
+    for (const auto& pool : reservation.asked.pools) labels[pool_label(pool)] = Json();
+    for (const auto& pool : pools) labels[pool_label(pool)] = "";
+    out["metadata"] = JsonObject{{"labels", std::move(labels)}};
+    return out;
+}
+
+Json reservation_document(const std::string& name, const Machine& machine, const model::Amounts& resources,
+                          const std::vector<std::string>& pools, base::Duration within) {
     JsonObject amounts;
     for (const auto& [resource, amount] : resources) amounts[resource] = amount.text();
-    JsonObject spec{{"resources", std::move(amounts)}, {"pools", JsonArray()}};
+    JsonArray names;
+    for (const auto& pool : pools) names.emplace_back(pool);
+    JsonObject spec{{"resources", std::move(amounts)}, {"pools", std::move(names)}};
     if (!machine.machine_class.empty()) spec["machineClassRef"] = JsonObject{{"name", machine.machine_class}};
     JsonObject selector;
     for (const auto& [key, value] : machine.selector) selector[key] = value;
@@ -245,12 +291,15 @@ Json reservation_document(const std::string& name, const Machine& machine, const
             JsonObject{{"key", each.key}, {"operator", each.op}, {"value", each.value}, {"effect", each.effect}});
     }
     if (!tolerations.empty()) spec["tolerations"] = std::move(tolerations);
-    JsonObject meta{{"name", name},
-                    {"namespace", machine.meta.ns},
-                    {"labels", JsonObject{{model::kLineageLabel, machine.lineage},
-                                          {model::kAttemptLabel, std::to_string(machine.attempt)}}}};
+    JsonObject labels{{model::kLineageLabel, machine.lineage},
+                      {model::kAttemptLabel, std::to_string(machine.attempt)},
+                      {kAsks, kByLabel}};
+    for (const auto& pool : pools) labels[pool_label(pool)] = "";
+    JsonObject meta{{"name", name}, {"namespace", machine.meta.ns}, {"labels", std::move(labels)}};
     const auto pinned = machine.meta.annotations.find(kPinnedPools);
-    if (pinned != nullptr) meta["annotations"] = JsonObject{{kPinnedPools, *pinned}};
+    JsonObject annotations{{kWithin, model::duration_text(within)}};
+    if (pinned != nullptr) annotations[kPinnedPools] = *pinned;
+    meta["annotations"] = std::move(annotations);
     return JsonObject{{"apiVersion", "core.ironcore.dev/v1alpha1"},
                       {"kind", "Reservation"},
                       {"metadata", std::move(meta)},
@@ -274,6 +323,14 @@ std::string short_hash(std::string_view words) {
     std::string out;
     for (int i = 0; i < 13; ++i, h >>= 5) out += "0123456789abcdefghijklmnopqrstuv"[h & 31];
     return out;
+}
+
+std::string label_value(const std::string& text) {
+    return text.size() <= 63 ? text : short_hash(text);
+}
+
+std::string pool_label(const std::string& pool) {
+    return "pool.berth.dev/" + label_value(pool);
 }
 
 }  // namespace berth::fleet

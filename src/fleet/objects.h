@@ -28,6 +28,13 @@ inline constexpr const char* kBrokerAnnotations = "machinebroker.ironcore.dev/an
 inline constexpr const char* kLayer = "berth.dev/layer";               // of a pool: the kubeconfig of the layer below
 inline constexpr const char* kPinnedPools = "berth.dev/pinned-pools";  // a,b: only these of the layer
 inline constexpr const char* kMachineFinalizer = "machinepoollet.ironcore.dev/machine";
+// Of a Reservation for a Machine: it has pool_label() of each pool that it asks, so that nobody else need hear of it.
+inline constexpr const char* kAsks = "berth.dev/asks";
+inline constexpr const char* kByLabel = "by-label";
+// Of a Reservation for a Machine, and of what a poollet asks for it: how long deciding may take, "4s".
+inline constexpr const char* kWithin = "berth.dev/decide-within";
+// Of a Machine that was taken back from a pool, as long as that is not done with it: label_value() of the pool.
+inline constexpr const char* kLeft = "berth.dev/left";
 
 struct Machine {
     model::Meta meta;
@@ -41,6 +48,7 @@ struct Machine {
     bool on = true;
     bool brokered = false;
     bool finalized = false;  // has our finalizer
+    std::string left;        // which pool is not done with it; see kLeft
     std::vector<std::string> finalizers;
     Labels selector;
     std::vector<Toleration> tolerations;
@@ -55,6 +63,7 @@ struct Reservation {
     bool brokered = false;
     model::HoldAsk ask;
     Asked asked;
+    bool labelled = false;    // see kAsks
     bool has_status = false;  // status.pools is there
     bool has_answer = false;  // status is there, with or without them
 
@@ -77,17 +86,28 @@ Result<model::Amounts> read_amounts(const Json* object);
 Labels read_labels(const Json* object);
 std::vector<Toleration> read_tolerations(const Json* list);
 
+// What a pool has said, or Released of one that has accepted and was then left out.
+model::HoldState state_at(const Reservation& reservation, const PoolEntry& entry);
 // {"name":..,"state":..,...}: an entry of status.pools.
 JsonObject entry_document(const PoolEntry& entry);
 // The members of a status that tell the answer of a whole layer.
 JsonObject answer_document(const model::HoldAnswer& answer);
+// What a Reservation of that Machine asks for, before anybody is asked.
+Asked asked_for(const Machine& machine);
 // The Reservation of a Machine, in the wave that was chosen for it.
-Json reservation_document(const std::string& name, const Machine& machine, const model::Amounts& resources);
+Json reservation_document(const std::string& name, const Machine& machine, const model::Amounts& resources,
+                          const std::vector<std::string>& pools, base::Duration within);
+// A merge patch: these are the pools that it asks from now on.
+Json asking(const Reservation& reservation, const std::vector<std::string>& pools);
 
 // What a machine needs: what its layer above says; else its class, network interfaces and local disks.
 model::Amounts needs(const Machine& machine, const MachineClass& machine_class);
 
 // A name for what is made of something else: the same each time, and short.
 std::string short_hash(std::string_view text);
+// Text that a label's value may have; longer ones are told by their hash.
+std::string label_value(const std::string& text);
+// "pool.berth.dev/a"
+std::string pool_label(const std::string& pool);
 
 }  // namespace berth::fleet

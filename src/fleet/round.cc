@@ -25,6 +25,11 @@ bool contains(const std::vector<std::string>& list, std::string_view name) {
     return std::find(list.begin(), list.end(), name) != list.end();
 }
 
+// Who has said that it is asking below has so much more time than who has said nothing.
+constexpr int kPatience = 3;
+constexpr Duration kMargin = std::chrono::seconds(2);
+constexpr Duration kLeast = std::chrono::milliseconds(500);
+
 // One reservation, looked at once.
 class Look {
 public:
@@ -146,9 +151,9 @@ private:
         const auto found = by_name_.find(pool);
         return found == by_name_.end() ? HoldState::Pending : found->second->state;
     }
-    // Who has said that it is asking below has more time than who has said nothing.
     Duration limit(const std::string& pool) const {
-        return by_name_.contains(pool) ? rules_.deadline * 3 : rules_.deadline;
+        return std::min(by_name_.contains(pool) ? rules_.deadline * kPatience : rules_.deadline,
+                        whole_time(asked_, rules_));
     }
 
     bool waits() const {
@@ -225,6 +230,14 @@ Duration ReplyTimes::p95() const {
     const auto at = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() * 95 / 100);
     std::nth_element(sorted.begin(), at, sorted.end());
     return std::max<Duration>(*at, std::chrono::milliseconds(5));
+}
+
+Duration whole_time(const Asked& asked, const RoundRules& rules) {
+    return asked.within.value_or(rules.deadline * kPatience);
+}
+
+Duration time_below(const Asked& asked, const RoundRules& rules) {
+    return std::max<Duration>(whole_time(asked, rules) - kMargin, kLeast);
 }
 
 std::string why_not(const Asked& asked, const Pool& pool) {

@@ -34,10 +34,11 @@ struct Asked {
     std::vector<std::string> pinned;  // empty: any pool
     bool for_machine = true;          // else it is held wherever it can be
     bool origin = true;               // the layer where its Machine was made; else it answers to the layer above
-    std::vector<std::string> pools;   // who is asked now
-    std::string commit;               // where its machine goes
-    std::vector<PoolEntry> entries;   // what they said
-    model::HoldAnswer told;           // what was said upward
+    std::optional<base::Duration> within = {};  // what the layer above leaves us to decide; see time_below()
+    std::vector<std::string> pools;             // who is asked now
+    std::string commit;                         // where its machine goes
+    std::vector<PoolEntry> entries;             // what they said
+    model::HoldAnswer told;                     // what was said upward
 };
 
 struct RoundRules {
@@ -77,6 +78,11 @@ struct Round {
 // others are left out of `ask`, so that they give back what they hold before anybody above hears of it.
 Round next_round(const Asked& asked, RoundMemory& memory, std::span<const Pool> pools, const ReplyTimes& times,
                  const RoundRules& rules, base::Instant now);
+
+// How long the layers below a pool have to decide, so that they say that somebody was silent before we stop waiting for
+// them: our own time less a margin for the way. E.g. 6 s at the top: 4 s below, then 2 s, and never less than 500 ms.
+base::Duration time_below(const Asked& asked, const RoundRules& rules);
+base::Duration whole_time(const Asked& asked, const RoundRules& rules);
 
 // Why a pool is not asked; "" when it may be.
 std::string why_not(const Asked& asked, const Pool& pool);

@@ -102,6 +102,24 @@ TEST_F(RoundTest, SilenceIsNoRefusal) {
     EXPECT_EQ(late.answer.state, HoldState::NoReply);
 }
 
+TEST_F(RoundTest, WhoIsBelowOthersDecidesBeforeTheyStopWaiting) {
+    EXPECT_EQ(time_below(asked, rules), seconds(4));
+    asked.within = seconds(4);
+    EXPECT_EQ(time_below(asked, rules), seconds(2));
+    asked.within = seconds(1);
+    EXPECT_EQ(time_below(asked, rules), milliseconds(500));
+    asked.pools = {"a"};
+    pools.resize(1);
+    EXPECT_FALSE(look().decided);
+    EXPECT_FALSE(look(milliseconds(900)).decided);
+    EXPECT_TRUE(look(seconds(1)).decided);
+    // One that has said that it asks others would have six seconds otherwise.
+    asked.within = seconds(4);
+    asked.entries = {{"a", {}}};
+    EXPECT_FALSE(look(milliseconds(3900)).decided);
+    EXPECT_TRUE(look(seconds(4)).decided);
+}
+
 TEST_F(RoundTest, ARefusalThatWasToldUpwardStaysAndARetryIsTold) {
     pools.resize(1);
     asked.origin = false;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/base64.h"
 #include "model/times.h"
 
 namespace berth::fleet {
@@ -81,11 +82,6 @@ JsonArray attachments(const Json& document, std::string_view list) {
     return out;
 }
 
-// Text that a label's value may have; longer ones are told by their hash.
-std::string label_value(const std::string& text) {
-    return text.size() <= 63 ? text : short_hash(text);
-}
-
 JsonObject brokered_meta(const std::string& name, const model::IriMeta& meta, const BrokerPlace& place,
                          const char* manager, const std::string& lineage, uint64_t attempt) {
     JsonObject labels{{kBroker, manager},
@@ -102,6 +98,14 @@ JsonObject brokered_meta(const std::string& name, const model::IriMeta& meta, co
 }
 
 constexpr std::array kStates{"Pending", "Running", "Shutdown", "Terminated", "Terminating", "Shutdown"};
+
+constexpr const char* kIgnitionKey = "ignition.yaml";
+
+// One for each attempt: that of an old one may go late.
+std::string ignition_name(const model::IriMachine& machine) {
+    return fmt::format("{}-{}", brokered_machine_name(lineage_of(machine.meta, kMachineUid)),
+                       model::attempt_of(machine.meta.labels));
+}
 
 }  // namespace
 
@@ -165,6 +169,8 @@ Json brokered_machine(const model::IriMachine& machine, const BrokerPlace& place
     if (!nics.empty()) spec["networkInterfaces"] = std::move(nics);
     if (!volumes.empty()) spec["volumes"] = std::move(volumes);
     if (!place.selector.empty()) spec["machinePoolSelector"] = object_of(place.selector);
+    if (!machine.ignition.empty())
+        spec["ignitionRef"] = JsonObject{{"name", ignition_name(machine)}, {"key", kIgnitionKey}};
     if (!machine.hostname.empty()) spec["guestConfig"] = JsonObject{{"hostname", machine.hostname}};
     return JsonObject{{"apiVersion", "compute.ironcore.dev/v1alpha1"},
                       {"kind", "Machine"},
@@ -176,6 +182,7 @@ Json brokered_reservation(const model::IriReservation& reservation, const Broker
     const model::HoldAsk& ask = reservation.ask;
     JsonObject meta = brokered_meta(brokered_reservation_name(ask.lineage, ask.attempt), reservation.meta, place,
                                     kReservationBroker, ask.lineage, ask.attempt);
+    if (!ask.keeps()) meta["labels"].get_object()[kAsks] = kByLabel;
     std::string pinned = place.pool;
     for (const auto& pool : ask.pools) {
         if (place.pool.empty()) pinned += (pinned.empty() ? "" : ",") + pool;
@@ -194,6 +201,32 @@ Json brokered_reservation(const model::IriReservation& reservation, const Broker
                       {"kind", "Reservation"},
                       {"metadata", std::move(meta)},
                       {"spec", std::move(spec)}};
+}
+
+std::optional<IgnitionRef> ignition_ref(const Json& machine) {
+    const std::string name(find_string(machine, {"spec", "ignitionRef", "name"}));
+    if (name.empty()) return std::nullopt;
+    const std::string key(find_string(machine, {"spec", "ignitionRef", "key"}));
+    return IgnitionRef{name, key.empty() ? kIgnitionKey : key};
+}
+
+Result<std::string> ignition_in(const Json& secret, const IgnitionRef& ref) {
+    const Json* value = find(secret, {"data", ref.key});
+    if (value == nullptr || !value->is_string())
+        return base::not_found(fmt::format("secret {} has no key {}", ref.name, ref.key));
+    const auto bytes = base::from_base64(std::string_view(value->get_string()));
+    if (!bytes) return base::bad_request(fmt::format("secret {}: {} is not base64", ref.name, ref.key));
+    return *bytes;
+}
+
+Json brokered_ignition(const model::IriMachine& machine, const BrokerPlace& place) {
+    return JsonObject{{"apiVersion", "v1"},
+                      {"kind", "Secret"},
+                      {"type", "compute.ironcore.dev/ignition"},
+                      {"metadata", JsonObject{{"name", ignition_name(machine)},
+                                              {"namespace", place.ns},
+                                              {"labels", JsonObject{{kBroker, kMachineBroker}}}}},
+                      {"data", JsonObject{{kIgnitionKey, base::to_base64(machine.ignition)}}}};
 }
 
 std::optional<MachineUpdate> next_update(const model::IriMachine& wanted, const model::IriMachine& below) {

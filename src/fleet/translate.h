@@ -26,6 +26,16 @@ Json brokered_reservation(const model::IriReservation& reservation, const Broker
 model::IriMachine iri_of(const Machine& machine, const Json& document);
 model::IriReservation iri_of(const Reservation& reservation);
 
+// The secret that a Machine names for its first start, and what is in it. Trouble is a sentence.
+struct IgnitionRef {
+    std::string name;
+    std::string key;
+};
+std::optional<IgnitionRef> ignition_ref(const Json& machine);
+Result<std::string> ignition_in(const Json& secret, const IgnitionRef& ref);
+// The same for the Machine that a broker makes.
+Json brokered_ignition(const model::IriMachine& machine, const BrokerPlace& place);
+
 // One difference between what a Machine shall be and what is below; each is one call.
 struct MachineUpdate {
     enum class Do : uint8_t { Power, AttachVolume, UpdateVolume, DetachVolume, AttachInterface, DetachInterface };

@@ -15,8 +15,10 @@ struct Resource {
     std::string group;  // "" is core
     std::string version = "v1";
     std::string plural;
-    // A field selector: a remote server need not send the others. An embedded one may tell them all the same.
+    // A field selector, and one of labels: a remote server need not send the others. An embedded one may tell them all
+    // the same. Who ceases to match is told as Gone.
     std::string only = {};
+    std::string labels = {};
     std::string path() const { return (group.empty() ? "/api/" : "/apis/" + group + "/") + version; }
 };
 

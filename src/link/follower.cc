@@ -49,7 +49,8 @@ Follower::Follower(Wire& wire, const Resource& resource, std::shared_ptr<Mailbox
     : wire_(wire),
       resource_(resource),
       path_(resource.path() + "/" + resource.plural),
-      selector_(resource.only.empty() ? "" : "fieldSelector=" + encoded(resource.only) + "&"),
+      selector_((resource.only.empty() ? "" : "fieldSelector=" + encoded(resource.only) + "&") +
+                (resource.labels.empty() ? "" : "labelSelector=" + encoded(resource.labels) + "&")),
       out_(std::move(out)),
       state_([this](FeedEvent event) { out_->push(std::move(event)); }),
       backoff_(kFirstWait, kLongestWait, seed),

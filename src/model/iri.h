@@ -16,6 +16,7 @@ struct IriMeta {
     int64_t generation = 0;
     int64_t created_at = 0;  // nanoseconds since 1970; 0 is unset
     int64_t deleted_at = 0;
+    bool operator==(const IriMeta&) const = default;
 };
 
 struct IriVolume {
@@ -29,6 +30,7 @@ struct IriVolume {
     std::vector<std::pair<std::string, std::string>> secret_data;
     std::vector<std::pair<std::string, std::string>> encryption_data;
     int64_t effective_storage_bytes = 0;
+    bool operator==(const IriVolume&) const = default;
 };
 
 struct IriNetworkInterface {
@@ -36,6 +38,7 @@ struct IriNetworkInterface {
     std::string network_id;
     std::vector<std::string> ips;
     Labels attributes;
+    bool operator==(const IriNetworkInterface&) const = default;
 };
 
 enum class IriMachineState : uint8_t { Pending, Running, Suspended, Terminated, Terminating, Stopped };
@@ -52,6 +55,7 @@ struct IriMachine {
     int64_t observed_generation = 0;
     IriMachineState state = IriMachineState::Pending;
     std::string image_ref;
+    bool operator==(const IriMachine&) const = default;
 };
 
 struct IriReservation {

@@ -20,6 +20,7 @@ using model::IriReservation;
 using Verb = model::Write::Verb;
 
 constexpr base::Duration kLongestWait = std::chrono::seconds(5);
+constexpr base::Duration kForgetEvery = std::chrono::seconds(10);
 
 Error trouble(const Result<link::Reply>& reply) {
     if (!reply) return reply.error();
@@ -93,6 +94,7 @@ void FleetBroker::take(const std::string& resource, const link::FeedEvent& event
 
 void FleetBroker::begin_lease(Held& held) {
     held.until = now_.now + (held.object.asked.commit.empty() ? times_.hold : times_.committed);
+    leases_.at(held.object.meta.name, held.until);
 }
 
 void FleetBroker::take_reservation(const Json& document, bool put) {
@@ -114,7 +116,10 @@ void FleetBroker::take_reservation(const Json& document, bool put) {
     if (fresh) held = {};
     held.object = std::move(*read);
     if (fresh || commits) begin_lease(held);
-    tell({RuntimeChange::What::Reservation, iri_of(held), {}});
+    // Most changes are the layer's own affair.
+    auto answer = held.object.asked.told;
+    answer.lease.reset();
+    if (std::exchange(held.said, answer) != answer) tell({RuntimeChange::What::Reservation, iri_of(held), {}});
 }
 
 void FleetBroker::take_machine(const Json& document, bool put) {
@@ -128,13 +133,20 @@ void FleetBroker::take_machine(const Json& document, bool put) {
             RuntimeChange::What::Machine, {}, fleet::iri_of(known->second.object, known->second.document)};
         change.machine.meta.deleted_at = now_.wall.nanos;
         change.machine.state = model::IriMachineState::Terminated;
+        if (const auto ignition = fleet::ignition_ref(known->second.document)) {
+            const JsonObject options{{"kind", "DeleteOptions"}, {"apiVersion", "v1"}};
+            send({Verb::Delete, "secrets", "v1", place_.ns, ignition->name, "", options}, [](const Reply&) {});
+        }
         machines_.erase(known);
         return tell(change);
     }
     auto read = fleet::read_machine(document);
     if (!read || !read->brokered) return;
-    const auto& machine = machines_[meta.name] = Placed{std::move(*read), document};
-    tell({RuntimeChange::What::Machine, {}, fleet::iri_of(machine.object, machine.document)});
+    Placed& machine = machines_[meta.name];
+    machine.object = std::move(*read);
+    machine.document = document;
+    auto now = fleet::iri_of(machine.object, machine.document);
+    if (std::exchange(machine.said, now) != now) tell({RuntimeChange::What::Machine, {}, std::move(now)});
 }
 
 IriReservation FleetBroker::iri_of(const Held& held) const {
@@ -156,16 +168,22 @@ void FleetBroker::tell_all() {
 
 // What nobody above renews any more is given back.
 void FleetBroker::end_leases() {
-    for (auto& [name, held] : held_) {
+    for (const auto& name : leases_.take(now_.now)) {
+        const auto known = held_.find(name);
+        if (known == held_.end()) continue;
+        Held& held = known->second;
         if (held.deleting || held.object.meta.deleted || held.object.ask.keeps()) continue;
         if (held.until > now_.now) {
-            next_ = std::min(next_, held.until);
+            leases_.at(name, held.until);
             continue;
         }
         held.deleting = true;
         base::log_warning("A reservation is given back: nobody above renews it", {{"reservation", name}});
         do_delete(kReservations, held.object.meta, [](const Result<bool>&) {});
     }
+    if (const auto next = leases_.next()) next_ = std::min(next_, *next);
+    if (now_.now < forget_at_) return;
+    forget_at_ = now_.now + kForgetEvery;
     for (auto* map : {&ended_, &removed_})
         std::erase_if(*map, [&](const auto& each) { return each.second <= now_.now; });
 }
@@ -196,10 +214,12 @@ void FleetBroker::do_create(IriReservation wanted, link::Answered<IriReservation
     const auto known = held_.find(name);
     if (known != held_.end()) return answer(iri_of(known->second));
     wanted.meta.id = name;
-    const bool later = std::any_of(held_.begin(), held_.end(), [&](const auto& each) {
-        const auto& ask = each.second.object.ask;
-        return ask.lineage == wanted.ask.lineage && ask.attempt > wanted.ask.attempt;
-    });
+    // Of one lineage the names begin alike.
+    const std::string first = fleet::brokered_reservation_name(wanted.ask.lineage, 0);
+    const auto prefix = first.substr(0, first.size() - 1);
+    bool later = false;
+    for (auto it = held_.lower_bound(prefix); it != held_.end() && it->first.starts_with(prefix); ++it)
+        later = later || it->second.object.ask.attempt > wanted.ask.attempt;
     if (later || ended_.contains(name)) {
         wanted.answer = HoldAnswer{HoldState::Rejected, HoldReason::Fenced};
         return answer(wanted);
@@ -258,11 +278,13 @@ void FleetBroker::do_confirm(const std::string& id, uint64_t attempt, const link
     const auto& pools = held.object.asked.pools;
     const bool accepted = held.object.asked.told.state == HoldState::Accepted && pools.size() == 1;
     if (!held.object.asked.commit.empty() || !accepted) return answer(iri_of(held));
-    send(fleet_patch(kReservations, held.object.meta, JsonObject{{"spec", JsonObject{{"commit", pools.front()}}}}),
-         [said = iri_of(held), answer](const Reply& reply) {
-             if (!reply || !reply->ok()) return answer(trouble(reply));
-             answer(said);
-         });
+    auto write =
+        fleet_patch(kReservations, held.object.meta, JsonObject{{"spec", JsonObject{{"commit", pools.front()}}}});
+    write.revision = held.object.meta.revision;  // its pool is the only one, still
+    send(std::move(write), [said = iri_of(held), answer](const Reply& reply) {
+        if (!reply || !reply->ok()) return answer(trouble(reply));
+        answer(said);
+    });
 }
 
 // --- Machines.
@@ -299,9 +321,19 @@ void FleetBroker::do_create_machine(IriMachine wanted, link::Answered<IriMachine
     if (removed_.contains(fmt::format("{}.{}", name, attempt)))
         return answer(base::conflict(fmt::format("machine {}: attempt {} was deleted", name, attempt)));
     wanted.meta.id = name;
+    if (wanted.ignition.empty()) return make_machine(wanted, answer);
+    send({Verb::Create, "secrets", "v1", place_.ns, "", "", fleet::brokered_ignition(wanted, place_)},
+         [this, wanted, answer = std::move(answer)](const Reply& reply) {
+             const bool there = reply && (reply->ok() || reply->code == 409);
+             if (!there) return answer(trouble(reply));
+             make_machine(wanted, answer);
+         });
+}
+
+void FleetBroker::make_machine(const IriMachine& wanted, const link::Answered<IriMachine>& answer) {
     Json object = fleet::brokered_machine(wanted, place_);
     send({Verb::Create, kMachines, fleet::kVersion, place_.ns, "", "", std::move(object)},
-         [wanted, answer = std::move(answer)](const Reply& reply) {
+         [wanted, answer](const Reply& reply) {
              const bool there = reply && (reply->ok() || reply->code == 409);
              if (!there) return answer(trouble(reply));
              IriMachine out = wanted;

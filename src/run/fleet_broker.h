@@ -7,6 +7,7 @@
 
 #include "fleet/translate.h"
 #include "link/session.h"
+#include "run/agenda.h"
 #include "run/driver.h"
 #include "run/fleet_feeds.h"
 #include "run/inbox.h"
@@ -68,11 +69,13 @@ private:
         fleet::Reservation object;
         base::Instant until;  // of its lease
         bool deleting = false;
+        std::optional<model::HoldAnswer> said;  // to those who watch
     };
 
     struct Placed {
         fleet::Machine object;
         Json document;
+        std::optional<model::IriMachine> said = {};
     };
     using Edit = std::function<Result<Json>(model::IriMachine& machine)>;
 
@@ -93,6 +96,7 @@ private:
     void begin_lease(Held& held);
     void do_create(model::IriReservation wanted, link::Answered<model::IriReservation> answer);
     void do_confirm(const std::string& id, uint64_t attempt, const link::Answered<model::IriReservation>& answer);
+    void make_machine(const model::IriMachine& wanted, const link::Answered<model::IriMachine>& answer);
     void do_create_machine(model::IriMachine wanted, link::Answered<model::IriMachine> answer);
     void do_delete(const std::string& resource, const model::Meta& meta, link::Answered<bool> answer);
     void patch_machine(const std::string& id, Json body, link::Answered<bool> answer);
@@ -111,6 +115,8 @@ private:
         ended_;  // names of reservations that were deleted: late copies come to nothing
     std::map<std::string, base::Instant> removed_;  // the same of machines, with their attempt
     std::vector<std::function<void()>> early_;      // calls before the layer was known
+    Agenda leases_;                                 // names of reservations
+    base::Instant forget_at_;
     Moment now_;
     base::Instant next_;
     bool stopping_ = false;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "model/times.h"
 
 namespace berth::run {
 namespace {
@@ -42,9 +43,10 @@ JsonArray others_finalizers(const fleet::Machine& machine) {
 // "a: Accepted, b: Rejected (Contended)": who was asked, and what each said.
 std::string answers_of(const fleet::Reservation& reservation) {
     std::string out;
-    for (const auto& [name, answer] : reservation.asked.entries) {
-        const auto reason = model::name_of(answer.reason);
-        out += fmt::format("{}{}: {}{}", out.empty() ? "" : ", ", name, model::name_of(answer.state),
+    for (const auto& entry : reservation.asked.entries) {
+        const auto reason = model::name_of(entry.answer.reason);
+        const auto state = model::name_of(fleet::state_at(reservation, entry));
+        out += fmt::format("{}{}: {}{}", out.empty() ? "" : ", ", entry.name, state,
                            reason.empty() ? "" : fmt::format(" ({})", reason));
     }
     return out.empty() ? "nobody has answered" : out;
@@ -61,6 +63,8 @@ FleetScheduler::FleetScheduler(Doors doors, fleet::RoundRules rules)
                                  fleet::kDraftReservations, fleet::kMachines}) {
         session_.follow(resource, fleet_resource(resource));
     }
+    session_.follow(kLeases,
+                    {"coordination.k8s.io", "v1", "leases", fmt::format("metadata.namespace={}", kPoolLeases), ""});
 }
 
 void FleetScheduler::turn(const Moment& now) {
@@ -69,28 +73,49 @@ void FleetScheduler::turn(const Moment& now) {
     session_.hear([this](const std::string& resource, const link::FeedEvent& event) { take(resource, event); });
     next_ = now_.now + kLongestWait;
     if (stopping_ || !session_.synced()) return;
-    for (auto it = due_.begin(); it != due_.end();) {
-        const bool ripe = it->second <= now_.now;
-        if (ripe) dirty_.insert(it->first);
-        it = ripe ? due_.erase(it) : std::next(it);
+    for (const auto& lineage : agenda_.take(now_.now)) look(lineage);
+    if (const auto next = agenda_.next()) next_ = std::min(next_, *next);
+    if (agenda_.ready()) next_ = now_.now;
+    mark_silent_pools();
+}
+
+// Its poollet says Ready again when it is back.
+void FleetScheduler::mark_silent_pools() {
+    for (const auto& name : pulses_.silent(now_.now)) {
+        const auto pool =
+            std::find_if(pools_.begin(), pools_.end(), [&](const auto& each) { return each.name == name; });
+        if (pool == pools_.end() || !pool->ready) continue;
+        base::log_warning("A pool has fallen silent: it is asked no more", {{"pool", name}});
+        const auto at = model::time_text(now_.wall);
+        const JsonObject condition{{"type", "Ready"},
+                                   {"status", "Unknown"},
+                                   {"reason", "MachinePoolStatusUnknown"},
+                                   {"message", "its poollet has not renewed its lease"},
+                                   {"lastUpdateTime", at},
+                                   {"lastTransitionTime", at}};
+        model::Meta meta;
+        meta.name = name;
+        const std::string key = fmt::format("{} {}", fleet::kMachinePools, name);
+        send(fleet_patch(fleet::kMachinePools, meta,
+                         JsonObject{{"status", JsonObject{{"conditions", JsonArray{condition}}}}}, "status"),
+             {key});
     }
-    for (const auto& lineage : std::exchange(dirty_, {})) look(lineage);
-    for (const auto& [lineage, at] : due_) next_ = std::min(next_, at);
-    if (!dirty_.empty()) next_ = now_.now;
+    if (const auto next = pulses_.next()) next_ = std::min(next_, *next);
 }
 
 void FleetScheduler::look_again(const std::string& lineage, std::optional<base::Instant> at) {
-    if (!at) return;
-    const auto [known, added] = due_.emplace(lineage, *at);
-    if (!added) known->second = std::min(known->second, *at);
+    if (at) agenda_.at(lineage, *at);
 }
 
 void FleetScheduler::take(const std::string& resource, const link::FeedEvent& event) {
     const auto document = fleet_document(event);
     if (!document) return;
-    const std::string key = fleet_key(fleet::meta_of(*document));
+    const auto meta = fleet::meta_of(*document);
+    const std::string key = fleet_key(meta);
     const bool put = event.type == link::FeedEvent::Type::Put;
-    if (resource == fleet::kMachineClasses) {
+    if (resource == kLeases) {
+        if (meta.ns == kPoolLeases) put ? pulses_.heard(meta.name, now_.now) : pulses_.gone(meta.name);
+    } else if (resource == fleet::kMachineClasses) {
         classes_.erase(key);
         auto read = fleet::read_machine_class(*document);
         if (put && read) classes_[key] = std::move(*read);
@@ -109,14 +134,14 @@ void FleetScheduler::take(const std::string& resource, const link::FeedEvent& ev
 }
 
 void FleetScheduler::wake_all() {
-    for (const auto& [lineage, keys] : by_lineage_) dirty_.insert(lineage);
-    for (const auto& [lineage, key] : machine_by_lineage_) dirty_.insert(lineage);
+    for (const auto& [lineage, keys] : by_lineage_) agenda_.now(lineage);
+    for (const auto& [lineage, key] : machine_by_lineage_) agenda_.now(lineage);
 }
 
 void FleetScheduler::take_machine(const std::string& key, const Json* document) {
     const auto known = machines_.find(key);
     if (known != machines_.end()) {
-        dirty_.insert(known->second.object.lineage);
+        agenda_.now(known->second.object.lineage);
         machine_by_lineage_.erase(known->second.object.lineage);
     }
     auto read = document == nullptr ? Result<fleet::Machine>(base::not_found("gone")) : fleet::read_machine(*document);
@@ -127,7 +152,7 @@ void FleetScheduler::take_machine(const std::string& key, const Json* document) 
         return pace_.gone(machine_key(key));
     }
     pace_.seen(machine_key(key), read->meta.revision);
-    dirty_.insert(read->lineage);
+    agenda_.now(read->lineage);
     machine_by_lineage_[read->lineage] = key;
     Placed& placed = machines_[key];
     if (placed.object.meta.uid != read->meta.uid) {
@@ -143,7 +168,7 @@ void FleetScheduler::take_reservation(const std::string& resource, const std::st
     const auto known = held_.find(place);
     if (known != held_.end()) {
         const std::string lineage = known->second.object.ask.lineage;
-        dirty_.insert(lineage);
+        agenda_.now(lineage);
         by_lineage_[lineage].erase(place);
         if (by_lineage_[lineage].empty()) by_lineage_.erase(lineage);
     }
@@ -157,7 +182,7 @@ void FleetScheduler::take_reservation(const std::string& resource, const std::st
     }
     read->resource = resource;
     pace_.seen(place, read->meta.revision);
-    dirty_.insert(read->ask.lineage);
+    agenda_.now(read->ask.lineage);
     by_lineage_[read->ask.lineage].insert(place);
     Held& held = held_[place];
     const bool same = held.object.meta.uid == read->meta.uid;
@@ -253,15 +278,20 @@ fleet::Round FleetScheduler::round_of(Held& held, const std::string& key, bool h
     const bool accepted = round.answer.state == HoldState::Accepted || round.answer.state == HoldState::Bound;
     const bool commits = has_machine && round.decided && accepted && held.object.asked.commit.empty();
     if (round.ask && !commits) {
-        JsonArray pools;
-        for (const auto& pool : *round.ask) pools.emplace_back(pool);
-        send(fleet_patch(held.object.resource, held.object.meta,
-                         JsonObject{{"spec", JsonObject{{"pools", std::move(pools)}}}}),
-             {key});
+        ask(held, key, fleet::asking(held.object, *round.ask));
     } else if (round.decided && !commits) {
         tell_report(held, key, round.answer);
     }
     return round;
+}
+
+// Of no other state of it than this: a request that was long on its way may come after somebody has committed.
+void FleetScheduler::ask(const Held& held, const std::string& key, Json body) {
+    auto write = fleet_patch(held.object.resource, held.object.meta, std::move(body));
+    write.revision = held.object.meta.revision;
+    Sent sent{key};
+    sent.revision = write.revision;
+    send(std::move(write), std::move(sent));
 }
 
 void FleetScheduler::tell_report(Held& held, const std::string& key, const HoldAnswer& answer) {
@@ -285,13 +315,17 @@ void FleetScheduler::reserve(Placed& placed) {
     }
     const auto needs = fleet::needs(machine, known == classes_.end() ? fleet::MachineClass{} : known->second);
     const std::string name = reservation_name(machine);
+    fleet::RoundMemory none;
+    const auto asked = fleet::asked_for(machine);
+    const auto first = fleet::next_round(asked, none, pools_, times_, rules_, now_.now).ask;
     model::Write write{Verb::Create,
                        fleet::kReservations,
                        fleet::kVersion,
                        machine.meta.ns,
                        "",
                        "",
-                       fleet::reservation_document(name, machine, needs)};
+                       fleet::reservation_document(name, machine, needs, first.value_or(std::vector<std::string>()),
+                                                   fleet::whole_time(asked, rules_))};
     send(std::move(write), {machine_key(fleet_key(machine.meta)), "", "", "", true});
 }
 
@@ -307,12 +341,12 @@ void FleetScheduler::act(Placed& placed, Held* held, const std::string& held_key
         case Step::Do::Release:
             send(fleet_delete(held->object.resource, held->object.meta), {held_key});
             break;
-        case Step::Do::Commit:
-            send(fleet_patch(
-                     held->object.resource, held->object.meta,
-                     JsonObject{{"spec", JsonObject{{"pools", JsonArray{Json(step.pool)}}, {"commit", step.pool}}}}),
-                 {held_key});
+        case Step::Do::Commit: {
+            Json body = fleet::asking(held->object, {step.pool});
+            base::object_at(body, {"spec"})["commit"] = step.pool;
+            ask(*held, held_key, std::move(body));
             break;
+        }
         case Step::Do::SetPool: {
             auto write =
                 fleet_patch(fleet::kMachines, machine.meta,
@@ -328,9 +362,15 @@ void FleetScheduler::act(Placed& placed, Held* held, const std::string& held_key
             break;
         case Step::Do::NextAttempt:
         case Step::Do::ClearPool: {
-            JsonObject meta{{"labels", JsonObject{{model::kAttemptLabel, std::to_string(machine.attempt + 1)}}}};
+            JsonObject labels{{model::kAttemptLabel, std::to_string(machine.attempt + 1)}};
             JsonObject body;
-            if (step.what == Step::Do::ClearPool) body["spec"] = JsonObject{{"machinePoolRef", Json()}};
+            if (step.what == Step::Do::ClearPool) {
+                body["spec"] = JsonObject{{"machinePoolRef", Json()}};
+                // By this its poollet finds it, even one that begins anew.
+                if (machine.finalized && !placed.memory.pool_gone_at)
+                    labels[fleet::kLeft] = fleet::label_value(machine.pool);
+            }
+            JsonObject meta{{"labels", std::move(labels)}};
             // The poollet of a pool that is gone takes nothing off any more.
             if (placed.memory.pool_gone_at) meta["finalizers"] = others_finalizers(machine);
             body["metadata"] = std::move(meta);
@@ -372,7 +412,9 @@ void FleetScheduler::answered(const Sent& sent, const Result<link::Reply>& reply
     if (held != held_.end()) pace_.seen(sent.key, held->second.object.meta.revision);
     if (held == held_.end() && machine != machines_.end()) pace_.seen(sent.key, machine->second.object.meta.revision);
     if (held == held_.end() && machine == machines_.end()) pace_.answered(sent.key, 0);
-    if (done && !sent.creates) dirty_.insert(lineage);
+    // What stood in the way was heard before the answer.
+    const bool newer = held != held_.end() && sent.revision != 0 && held->second.object.meta.revision > sent.revision;
+    if ((done && !sent.creates) || newer) agenda_.now(lineage);
     // It exists already, or another time: whatever it is, its feed says so.
     if (!done || sent.creates) look_again(lineage, now_.now + kAfterRefusal);
     const bool conflict = reply && (reply->code == 409 || reply->code == 404);

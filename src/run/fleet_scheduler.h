@@ -12,9 +12,11 @@
 #include "fleet/round.h"
 #include "link/recorder.h"
 #include "link/session.h"
+#include "run/agenda.h"
 #include "run/driver.h"
 #include "run/fleet_feeds.h"
 #include "run/fleet_metrics.h"
+#include "run/pool_lease.h"
 
 namespace berth::run {
 
@@ -55,6 +57,7 @@ private:
         std::string reason = {};
         std::string message = {};
         bool creates = false;
+        uint64_t revision = 0;  // that it was decided about, where another one refuses it
     };
 
     void take(const std::string& resource, const link::FeedEvent& event);
@@ -69,7 +72,9 @@ private:
     void reserve(Placed& machine);
     void let_go(const fleet::Machine& machine);
     std::optional<base::Instant> pool_gone(const std::string& pool);
+    void mark_silent_pools();
     bool drop_vanished(const Held& held, const std::string& key);
+    void ask(const Held& held, const std::string& key, Json body);
     void tell_report(Held& held, const std::string& key, const model::HoldAnswer& answer);
     void send(model::Write write, Sent sent);
     void look_again(const std::string& lineage, std::optional<base::Instant> at);
@@ -83,11 +88,11 @@ private:
     std::map<std::string, Placed> machines_;
     std::map<std::string, fleet::MachineClass> classes_;
     std::vector<fleet::Pool> pools_;
+    PoolPulses pulses_;
     std::map<std::string, base::Instant> gone_;                // pools that Machines name and nobody has, since when
     std::map<std::string, std::set<std::string>> by_lineage_;  // reservations
     std::map<std::string, std::string> machine_by_lineage_;
-    std::set<std::string> dirty_;               // lineages
-    std::map<std::string, base::Instant> due_;  // the same, later
+    Agenda agenda_;  // lineages
     fleet::ReplyTimes times_;
     std::unique_ptr<LayerMetrics> metrics_;
     Moment now_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/base64.h"
 #include "base/json.h"
 #include "fleet/objects.h"
 
@@ -77,7 +78,7 @@ JsonObject machine_document(const LedgerParts& parts) {
     out["meta"] = meta_document(record.meta);
     out["on"] = record.on;
     out["class"] = record.machine_class;
-    out["ignition"] = record.ignition;
+    out["ignition"] = base::to_base64(record.ignition);  // bytes of any kind
     out["hostname"] = record.hostname;
     out["state"] = static_cast<int64_t>(record.state);
     JsonArray volumes;
@@ -124,7 +125,7 @@ Status read_machine(const Json& document, const std::string& lineage, LedgerPart
     if (const Json* meta = find(document, {"meta"})) record.meta = read_meta(*meta);
     record.on = flag(document, "on");
     record.machine_class = find_string(document, {"class"});
-    record.ignition = find_string(document, {"ignition"});
+    record.ignition = base::from_base64(find_string(document, {"ignition"})).value_or("");
     record.hostname = find_string(document, {"hostname"});
     record.state = static_cast<model::IriMachineState>(number(document, "state"));
     record.observed_generation = record.meta.generation;

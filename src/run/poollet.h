@@ -15,9 +15,11 @@
 #include "link/machine_runtime.h"
 #include "link/recorder.h"
 #include "link/session.h"
+#include "run/agenda.h"
 #include "run/driver.h"
 #include "run/fleet_feeds.h"
 #include "run/inbox.h"
+#include "run/pool_lease.h"
 
 namespace berth::run {
 
@@ -71,6 +73,7 @@ private:
         Json document;
         std::string id;  // below
         std::optional<model::IriMachine> below;
+        std::optional<std::string> ignition = {};  // read of its secret, until it is below
         bool calling = false;
         bool gone = false;     // above
         bool removed = false;  // below
@@ -80,16 +83,23 @@ private:
     };
     struct Sent {
         std::string key;
+        std::string ignition_of = {};  // a uid: no write
+        bool lease = false;            // our own
     };
 
-    void follow();
-    void take(const std::string& resource, const link::FeedEvent& event);
-    void take_reservation(const std::string& key, const std::string& resource, const Json* document);
-    void take_machine(const std::string& key, const Json* document);
+    void follow(const std::string& feed, const std::string& resource, std::string fields, std::string labels);
+    void take(const std::string& feed, const link::FeedEvent& event);
+    void take_reservation(const std::string& feed, const std::string& resource, const Json& document, bool put);
+    void take_machine(const std::string& feed, const Json& document, bool put);
+    std::string appear(const std::string& feed, const std::string& place, const std::string& uid);
+    std::string vanish(const std::string& feed, const std::string& place, const std::string& uid);
+    void note_pace(const std::string& place, bool put, uint64_t revision);
     void answered(const Sent& sent, const Result<link::Reply>& reply);
     void send(const std::string& key, model::Write write);
     void work();
+    void look_at_all();
     void keep_pool();
+    void keep_lease();
     void make_pool(const std::string& key);
     void ask_version();
     JsonObject amounts_of(const std::vector<model::IriClassStatus>& classes, bool allocatable) const;
@@ -102,6 +112,7 @@ private:
     bool ended(const Held& held) const;
     void hold(const std::string& uid, Held& held);
     void release(const std::string& uid, Held& held);
+    void released(Held& held);
     void look_after(const std::string& uid, Held& held);
     void heard(const std::string& uid, Answer answer);
     void take_answer(Held& held, const model::IriReservation& below);
@@ -110,6 +121,8 @@ private:
     // Machines.
     void work_on(const std::string& uid, Placed& placed);
     void bring(const std::string& uid, Placed& placed);
+    bool has_ignition(const std::string& uid, Placed& placed);
+    void take_ignition(const std::string& uid, const Result<link::Reply>& reply);
     void take_away(const std::string& uid, Placed& placed);
     bool update(const std::string& uid, Placed& placed);
     void updated(const std::string& uid, const fleet::MachineUpdate& done, const Result<bool>& answer);
@@ -144,9 +157,16 @@ private:
     link::Session<Sent> session_;
     link::Recorder recorder_;
     Pace pace_;
-    std::map<std::string, Held> held_;          // by uid
-    std::map<std::string, Placed> placed_;      // by uid
-    std::map<std::string, std::string> uids_;   // by "resource namespace/name"
+    Agenda agenda_;  // uids
+    PoolLease lease_;
+    std::map<std::string, Held> held_;      // by uid
+    std::map<std::string, Placed> placed_;  // by uid
+    // Which object has a name now, and which feeds show it: it may go from one to another.
+    struct Shown {
+        std::string uid;
+        std::set<std::string> feeds;
+    };
+    std::map<std::string, Shown> shown_;        // by "resource namespace/name"
     std::map<std::string, std::string> by_id_;  // reservations, by their id below
     std::map<std::string, fleet::MachineClass> classes_;
     std::optional<Json> pool_;  // our MachinePool

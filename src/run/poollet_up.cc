@@ -78,6 +78,11 @@ void Poollet::keep_pool() {
     tell_pool(fleet::meta_of(*pool_), below_.has_value(), below_.value_or(std::vector<model::IriClassStatus>()));
 }
 
+void Poollet::keep_lease() {
+    if (auto write = lease_.next(now_)) session_.send(request_for(std::move(*write)), {"", "", true});
+    if (const auto at = lease_.at()) later(*at);
+}
+
 void Poollet::make_pool(const std::string& key) {
     JsonObject labels;
     for (const auto& [name, value] : options_.labels) labels[name] = value;
@@ -94,6 +99,7 @@ void Poollet::ask_version() {
     runtime_->version(expect<Version>([this](const Result<Version>& answer) {
         if (!answer) return;
         version_known_ = true;
+        look_at_all();
         if (!answer->name.empty()) runtime_name_ = answer->name;
         layer_ = answer->layer;
     }));
@@ -154,6 +160,7 @@ void Poollet::tell_pool(const model::Meta& meta, bool ready, const std::vector<m
 // Both ways: what is here and not below is asked for again, what is below and not here is released.
 void Poollet::compare() {
     if (now_.now < compare_at_) return later(compare_at_);
+    look_at_all();
     compare_at_ = now_.now + kCompareEvery;
     // All of them: what others have built need not select by labels of ours, though they keep them.
     runtime_->list_machines({}, expect<std::vector<model::IriMachine>>([this](const auto& answer) {
@@ -173,7 +180,9 @@ void Poollet::take_lists(const std::vector<model::IriReservation>& reservations,
     // What should be there and is not: its renewal says whether it is lost.
     for (auto& [uid, held] : held_) {
         const bool missing = !held.id.empty() && held.came_at < asked_at && !there.contains(held.id);
-        if (missing) held.renew_at = now_.now;
+        if (!missing) continue;
+        held.renew_at = now_.now;
+        agenda_.now(uid);
     }
     for (const auto& below : reservations) {
         const std::string uid(below.meta.labels.get("machinepoollet.ironcore.dev/reservation-uid"));
@@ -182,6 +191,7 @@ void Poollet::take_lists(const std::vector<model::IriReservation>& reservations,
             held->second.id = below.meta.id;
             by_id_[below.meta.id] = uid;
             take_answer(held->second, below);
+            agenda_.now(uid);
         } else if (!uid.empty()) {
             runtime_->delete_reservation(below.meta.id, expect<bool>([](const auto&) {}));
         }
@@ -189,7 +199,7 @@ void Poollet::take_lists(const std::vector<model::IriReservation>& reservations,
 }
 
 void Poollet::take_lists(const std::vector<model::IriMachine>& machines) {
-    machines_listed_ = true;
+    if (!std::exchange(machines_listed_, true)) look_at_all();
     for (const auto& below : machines) {
         if (below.meta.labels.get(kPoolLabel) != options_.pool) continue;
         const std::string uid(below.meta.labels.get("machinepoollet.ironcore.dev/machine-uid"));
@@ -198,6 +208,7 @@ void Poollet::take_lists(const std::vector<model::IriMachine>& machines) {
             placed->second.id = below.meta.id;
             placed->second.below = below;
             place_best_effort(placed->second);
+            agenda_.now(uid);
         } else if (!uid.empty()) {
             runtime_->delete_machine(below.meta.id, expect<bool>([](const auto&) {}));
         }
@@ -211,7 +222,7 @@ void Poollet::changed_below(const RuntimeChange& change) {
         if (placed == placed_.end() || placed->second.removed) return;
         placed->second.id = change.machine.meta.id;
         placed->second.below = change.machine;
-        return;
+        return agenda_.now(placed->first);
     }
     // By its label: the answer to our request may come later than this.
     const auto& meta = change.reservation.meta;
@@ -221,6 +232,7 @@ void Poollet::changed_below(const RuntimeChange& change) {
     const bool ours =
         held != held_.end() && (held->second.id.empty() ? held->second.calling : held->second.id == meta.id);
     if (!ours) return;
+    agenda_.now(held->first);
     if (change.what == RuntimeChange::What::Reservation) return take_answer(held->second, change.reservation);
     // It is no longer there: the next renewal would say so.
     if (held->second.answer && held->second.answer->state == HoldState::Accepted)
@@ -232,6 +244,7 @@ void Poollet::heard(const std::string& uid, Answer answer) {
     if (found == held_.end()) return;
     Held& held = found->second;
     held.calling = false;
+    agenda_.now(uid);
     if (answer) {
         held.failures = 0;
         held.renew_at = now_.now + kRenewEvery;
@@ -248,7 +261,7 @@ void Poollet::heard(const std::string& uid, Answer answer) {
         return hold_best_effort(held);
     }
     held.retry_at = now_.now + pause(++held.failures);
-    later(held.retry_at);
+    agenda_.at(uid, held.retry_at);
 }
 
 // Answers that overtook one another: the newest counts, and an attempt never goes back.
@@ -307,14 +320,37 @@ void Poollet::updated(const std::string& uid, const fleet::MachineUpdate& done, 
     if (found == placed_.end()) return;
     Placed& here = found->second;
     here.calling = false;
+    agenda_.now(uid);
     if (answer && here.below) {
         here.failures = 0;
         return fleet::apply(done, *here.below);
     }
     if (answer) return;
     here.retry_at = now_.now + pause(++here.failures);
-    later(here.retry_at);
+    agenda_.at(uid, here.retry_at);
     say(here, true, "FailedUpdate", answer.error().message);
+}
+
+// What its secret says; the Machine waits until it is there.
+void Poollet::take_ignition(const std::string& uid, const Result<link::Reply>& reply) {
+    const auto found = placed_.find(uid);
+    if (found == placed_.end()) return;
+    Placed& here = found->second;
+    here.calling = false;
+    agenda_.now(uid);
+    const auto ref = fleet::ignition_ref(here.document);
+    if (!ref) return;
+    const auto secret = reply && reply->ok() ? base::parse_json(reply->body) : Result<Json>(Json());
+    auto read = !reply         ? Result<std::string>(reply.error())
+                : !reply->ok() ? base::not_found(fmt::format("secret {} cannot be read ({})", ref->name, reply->code))
+                : !secret      ? Result<std::string>(secret.error())
+                               : fleet::ignition_in(*secret, *ref);
+    if (read) {
+        here.ignition = std::move(*read);
+        return;
+    }
+    here.retry_at = now_.now + pause(++here.failures);
+    say(here, true, "IgnitionNotReady", read.error().message);
 }
 
 void Poollet::set_finalizer(Placed& placed, bool there) {
@@ -325,8 +361,9 @@ void Poollet::set_finalizer(Placed& placed, bool there) {
         if (each != fleet::kMachineFinalizer) finalizers.emplace_back(each);
     }
     if (there) finalizers.emplace_back(fleet::kMachineFinalizer);
-    auto write = fleet_patch(kMachines, placed.object.meta,
-                             JsonObject{{"metadata", JsonObject{{"finalizers", std::move(finalizers)}}}});
+    JsonObject meta{{"finalizers", std::move(finalizers)}};
+    if (!placed.object.left.empty()) meta["labels"] = JsonObject{{fleet::kLeft, Json()}};
+    auto write = fleet_patch(kMachines, placed.object.meta, JsonObject{{"metadata", std::move(meta)}});
     write.revision = placed.object.meta.revision;
     send(key, std::move(write));
 }

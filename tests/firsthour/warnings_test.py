@@ -89,7 +89,7 @@ FIELDS = {
         "Deployment", "spec: {selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}, annotations: "
         "{scheduling.koordinator.sh/reservation-affinity: '{\"reservationSelektor\": {}}'}}, spec: {%s}}}" % POD_SPEC),
     "effect=NoExecute": ("Node", "spec: {taints: [{key: a, effect: NoExecute}]}"),
-    "ignitionRef": ("Machine", "spec: {machineClassRef: {name: small}, ignitionRef: {name: a}}"),
+    "efiVars": ("Machine", "spec: {machineClassRef: {name: small}, efiVars: [{name: a, uuid: b}]}"),
     "volumeRef": ("Machine", "spec: {machineClassRef: {name: small}, volumes: [{name: a, volumeRef: {name: b}}]}"),
     "provisioner": ("StorageClass", "provisioner: ebs.csi.aws.com"),
 }

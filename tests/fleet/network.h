@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "link/machine_runtime.h"
+#include "selected.h"
 #include "tests/crash/small_server.h"
 
 namespace berth::fleet_test {
@@ -27,6 +28,14 @@ public:
 
     Weather weather;
     size_t messages = 0;
+    std::map<crash::SmallServer*, std::map<std::string, std::unique_ptr<SelectedFeeds>>> selected;  // by resource
+
+    // What servers have to tell to those who follow a part of it.
+    void pump() {
+        for (const auto& [server, feeds] : selected) {
+            for (const auto& [resource, feed] : feeds) feed->pump();
+        }
+    }
 
     void send(std::function<void()> arrive) { after(delay(), std::move(arrive)); }
     void after(base::Duration wait, std::function<void()> arrive) {
@@ -80,7 +89,10 @@ public:
         });
     }
     std::unique_ptr<link::Feed> follow(const link::Resource& resource, std::function<void()> notify) override {
-        return server_.follow(resource, std::move(notify));
+        if (resource.only.empty() && resource.labels.empty()) return server_.follow(resource, std::move(notify));
+        auto& selected = network_.selected[&server_][resource.plural + "." + resource.group];
+        if (selected == nullptr) selected = std::make_unique<SelectedFeeds>(server_, resource);
+        return selected->follow(resource, std::move(notify));
     }
 
 private:
@@ -94,9 +106,10 @@ struct Far {
     std::shared_ptr<link::MachineRuntime> runtime;
     std::vector<std::function<void(Error)>> watchers;
     bool cut = false;
-    bool no_reservations = false;  // it is a release of IronCore's
-    int swallow = 0;               // answers to requests to reserve that will be lost
-    base::Duration stall = {};     // how much longer every message takes to it
+    bool no_reservations = false;                          // it is a release of IronCore's
+    int swallow = 0;                                       // answers to requests to reserve that will be lost
+    std::function<void(model::IriReservation&)> lie = {};  // what becomes of each answer about a reservation
+    base::Duration stall = {};                             // how much longer every message takes to it
 
     void kill() {
         runtime.reset();
@@ -179,8 +192,10 @@ public:
         auto* network = &network_;
         return far_.runtime->watch(
             [change, far, network](const link::RuntimeChange& what) {
-                network->send([change, what, far] {
-                    if (!far->cut) change(what);
+                auto told = what;
+                if (far->lie && what.what == link::RuntimeChange::What::Reservation) far->lie(told.reservation);
+                network->send([change, told, far] {
+                    if (!far->cut) change(told);
                 });
             },
             ended);
@@ -206,8 +221,12 @@ private:
             if (far->runtime == nullptr || far->cut) return;
             call(*far->runtime, [say, network, far](const Result<T>& what) {
                 if (network->lost()) return;
-                network->send([say, what, far] {
-                    if (!far->cut) say(what);
+                auto told = what;
+                if constexpr (std::is_same_v<T, model::IriReservation>) {
+                    if (far->lie && told) far->lie(*told);
+                }
+                network->send([say, told, far] {
+                    if (!far->cut) say(told);
                 });
             });
         };

@@ -31,12 +31,18 @@ Tree::~Tree() {
         leaf->far.runtime.reset();
         leaf->provider.reset();
     }
+    network.selected.clear();  // before the servers
 }
 
 void Tree::add(std::string name, Make make, std::function<void()> killed) {
     actors.push_back({std::move(name), std::move(make), std::move(killed), nullptr});
-    auto& actor = actors.back();
-    actor.driver = actor.make([rung = actor.rung] { *rung = true; });
+    next_.emplace_back();
+    begin(actors.size() - 1);
+}
+
+void Tree::begin(size_t at) {
+    actors[at].driver = actors[at].make([bells = bells_, at] { bells->rung.insert(at); });
+    bells_->rung.insert(at);
 }
 
 Tree::Actor& Tree::actor(const std::string& name) {
@@ -55,8 +61,18 @@ void Tree::kill(size_t at) {
     Actor& actor = actors[at];
     if (actor.killed) actor.killed();
     actor.driver.reset();
-    *actor.rung = true;
-    actor.driver = actor.make([rung = actor.rung] { *rung = true; });
+    begin(at);
+}
+
+void Tree::turn(size_t at) {
+    auto& driver = actors[at].driver;
+    due_.erase({next_[at], at});
+    if (!driver) return;
+    driver->turn(run::moment(clock));
+    next_[at] = driver->next();
+    due_.insert({next_[at], at});
+    check();
+    turned(at);
 }
 
 void Tree::add_layer(Layer& layer, const Spec& spec) {
@@ -192,17 +208,14 @@ void Tree::step() {
     // Several turns at one time: what one of them wrote is there for the others. Each is turned when it was rung, or
     // has said that it is time, and at no other moment: who misses a ring waits here, too.
     for (int round = 0; round < 4; ++round) {
-        for (auto& actor : actors) {
-            if (!actor.driver || (!*actor.rung && actor.driver->next() > clock.now())) continue;
-            *actor.rung = false;
-            actor.driver->turn(run::moment(clock));
-            check();
-        }
+        network.pump();
+        for (auto it = due_.begin(); it != due_.end() && it->first <= clock.now(); ++it)
+            bells_->rung.insert(it->second);
+        for (const size_t at : std::exchange(bells_->rung, {})) turn(at);
     }
     base::Instant next = clock.now() + std::chrono::seconds(1);
-    for (auto& actor : actors) {
-        if (actor.driver) next = std::min(next, *actor.rung ? clock.now() : actor.driver->next());
-    }
+    if (!due_.empty()) next = std::min(next, due_.begin()->first);
+    if (!bells_->rung.empty()) next = clock.now();
     if (const auto arrival = network.next()) next = std::min(next, *arrival);
     clock.advance(std::max<base::Duration>(next - clock.now(), std::chrono::microseconds(500)));
 }

@@ -57,7 +57,6 @@ public:
         Make make;
         std::function<void()> killed = {};
         std::shared_ptr<run::Driver> driver;  // null: it is dead
-        std::shared_ptr<bool> rung = std::make_shared<bool>(true);
     };
 
     Tree(const Spec& root, uint64_t seed);
@@ -98,6 +97,7 @@ public:
     std::vector<std::unique_ptr<Leaf>> leaves;
     std::vector<Actor> actors;
     std::function<void()> check = [] {};
+    std::function<void(size_t actor)> turned = [](size_t) {};
 
 private:
     struct Layer {
@@ -106,9 +106,18 @@ private:
     void add_layer(Layer& layer, const Spec& spec);
     void add_pool(Layer& above, const Spec& pool, const Labels& labels = {});
     void add(std::string name, Make make, std::function<void()> killed = {});
+    void begin(size_t actor);
+    void turn(size_t actor);
     link::Request compute(const std::string& method, const std::string& plural, const std::string& name,
                           Json body = {});
 
+    // Who is to be turned: those that were rung, and when the others have said that it is time.
+    struct Bells {
+        std::set<size_t> rung;
+    };
+    const std::shared_ptr<Bells> bells_ = std::make_shared<Bells>();
+    std::set<std::pair<base::Instant, size_t>> due_;
+    std::vector<base::Instant> next_;  // by actor: its entry there
     std::vector<std::unique_ptr<Layer>> layers_;
     std::vector<std::unique_ptr<Far>> fars_;
 };
