@@ -22,8 +22,10 @@ void lie_at(Tree& tree, Tree::Leaf& leaf) {
         static constexpr std::array kDenials{HoldState::Pending, HoldState::Rejected, HoldState::NoReply,
                                              HoldState::Released, HoldState::Lost};
         if (tree.random.chance(1, 2)) return;
-        reservation.answer = {kDenials[tree.random.below(kDenials.size())],
-                              static_cast<model::HoldReason>(tree.random.below(8))};
+        // That it could never have room is believed until a pool changes: I9 is about those who do not say so in vain.
+        auto reason = static_cast<model::HoldReason>(tree.random.below(8));
+        if (reason == model::HoldReason::Unsatisfiable) reason = model::HoldReason::Insufficient;
+        reservation.answer = {kDenials[tree.random.below(kDenials.size())], reason};
         reservation.sequence += tree.random.below(3);
         if (tree.random.chance(1, 8)) reservation.meta.id += "x";
     };
