@@ -1,8 +1,12 @@
 """The seed's cases of NUMANodeResources and DeviceShare, and Koordinator's manifests, on a real API server."""
 import json
 
+from berths import start
+from cluster import PODS
+from deploy_tests import install
 from objects import pod, reservation
-from reservation_tests import Case, start_both
+from processes import wait_for
+from reservation_tests import Case
 
 CORES = "scheduling.koordinator.sh/resource-status"
 DEVICES = "scheduling.koordinator.sh/device-allocated"
@@ -122,18 +126,54 @@ def sixty_and_fifty(case):
     assert "Insufficient" in case.refused("q")
 
 
+def nginx(policy):
+    """The Deployment of its guide to fine-grained CPU orchestration."""
+    notes = {"scheduling.koordinator.sh/resource-spec": json.dumps({"preferredCPUBindPolicy": policy})}
+    labels = {"app": "nginx-lsr"}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "nginx-lsr", "namespace": "default", "labels": labels},
+            "spec": {"replicas": 3, "selector": {"matchLabels": labels}, "template": {
+                "metadata": {"name": "nginx-lsr", "labels": {**labels, **LSR}, "annotations": notes},
+                "spec": {"schedulerName": "koord-scheduler", "priorityClassName": "koord-prod", "containers": [
+                    {"name": "nginx", "image": "nginx", "resources": {"limits": {"cpu": "2"}, "requests": {"cpu": "2"}}}]}}}}
+
+
+def curl_image(name, **amounts):
+    """The pod of its guides to devices."""
+    sizes = {"cpu": "40m", "memory": "40Mi", **amounts}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default",
+                                                            "labels": {"koordinator.sh/gpu-isolation-provider": "hami-core"}},
+            "spec": {"schedulerName": "koord-scheduler", "restartPolicy": "Always", "containers": [
+                {"name": "curlimage", "image": "busybox", "command": ["sleep", "365d"], "imagePullPolicy": "IfNotPresent",
+                 "resources": {"limits": sizes, "requests": sizes}}]}}
+
+
 def koordinator_manifests(case):
-    """As its documentation has them, with our scheduler's name."""
-    spread = lsr("nginx-lsr", 4)
-    spread["metadata"]["annotations"] = {
-        "scheduling.koordinator.sh/resource-spec": '{"preferredCPUBindPolicy": "SpreadByPCPUs"}'}
-    share = with_gpu("gpu-share", 0)
-    share["spec"]["containers"][0]["resources"]["limits"] = share["spec"]["containers"][0]["resources"]["requests"] = {
-        "koordinator.sh/gpu-core": "50", "koordinator.sh/gpu-memory-ratio": "50"}
-    case.make(spread, share, with_gpu("vendor", 1, resource="nvidia.com/gpu"))
-    assert len(case.cores("nginx-lsr")) == 4
-    assert list(case.gpus("gpu-share").values()) == [50]
+    """As its documentation has them, unchanged: for its scheduler, of its priority class."""
+    code, answer = case.cluster.ask("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", {
+        "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "koord-prod"}, "value": 9000})
+    assert code == 201, answer
+    for policy, cores in (("FullPCPUs", 1), ("SpreadByPCPUs", 2)):
+        case.make(nginx(policy))
+
+        def bound(policy=policy):
+            pods = [p for p in case.cluster.items(PODS) if policy in p["metadata"]["annotations"].get(
+                "scheduling.koordinator.sh/resource-spec", "") and p["spec"].get("nodeName")]
+            return pods if len(pods) == 3 else None
+        pods = wait_for(f"3 pods are bound by {policy}", bound)
+        sets = [ids(json.loads(p["metadata"]["annotations"][CORES])["cpuset"]) for p in pods]
+        assert len(set.union(*sets)) == 6, sets
+        assert all(len({cpu % 8 for cpu in cpus}) == cores for cpus in sets), (policy, sets)
+    case.cluster.kubectl("delete", "deployment", "nginx-lsr", "--wait=true")
+    share = {"koordinator.sh/gpu.shared": 1, "koordinator.sh/gpu-core": 50, "koordinator.sh/gpu-memory-ratio": 50}
+    case.make(curl_image("share", **share), curl_image("whole", **{GPU: "100"}))
+    assert list(case.gpus("share").values()) == [50]
+    assert list(case.gpus("whole").values()) == [100]
+    assert case.gpus("share").keys() != case.gpus("whole").keys()
+    case.cluster.clear(PODS)
+    case.make(curl_image("vendor", **{"nvidia.com/gpu": "1"}),
+              curl_image("memory", **{"koordinator.sh/gpu-core": "100", "koordinator.sh/gpu-memory": "16Mi"}))
     assert list(case.gpus("vendor").values()) == [100]
+    assert case.gpus("vendor").keys() != case.gpus("memory").keys()
 
 
 CASES = [four_cores, six_of_four, twos, threes, one_gpu, halves, sixty_and_fifty, koordinator_manifests]
@@ -143,7 +183,10 @@ def cores_and_devices(stage):
     """The seed's seven cases of cores and devices, and Koordinator's manifests"""
     failed = []
     with stage.cluster() as cluster:
-        scheduler, controllers = start_both(cluster)
+        install(cluster)
+        scheduler = start(cluster, flags=["--scheduler-name", "berth", "--scheduler-name", "koord-scheduler",
+                                          "--metrics-bind-address", "0"])
+        controllers = start(cluster, "controllers")
         cluster.nodes(1, "cpu=16,memory=32Gi,pods=110,nvidia.com/gpu=2")
         cluster.apply(*machine("node-0"))
         for case in CASES:
