@@ -144,6 +144,19 @@ TEST_F(RoomsTest, ItGoesWithItsPod) {
     EXPECT_EQ(used("n1"), 4000);
 }
 
+TEST_F(RoomsTest, OneWhoseRemovalIsRefusedIsRemovedLater) {
+    preempt();
+    gone("p");
+    step();
+    ASSERT_EQ(told(), Lines{"drop preemption-p"});
+    answer(Outcome::Refused);
+    step();
+    EXPECT_EQ(told(), Lines{});
+    later(std::chrono::seconds(1));
+    step();
+    EXPECT_EQ(told(), Lines{"drop preemption-p"});
+}
+
 TEST_F(RoomsTest, ItGoesWhenItsPodLandsElsewhere) {
     preempt();
     node("n2", 4000);

@@ -211,7 +211,7 @@ private:
     std::vector<Plan> on_evicted(const EvictPod& evict, Outcome outcome, base::Instant now);
     std::vector<Plan> read_back(const ReadBack& read, Outcome outcome, base::Instant now);
     std::vector<Plan> on_written(const WriteReservation& write, Outcome outcome, base::Instant now);
-    std::vector<Plan> opened(const OpenReservation& open, Outcome outcome);
+    std::vector<Plan> opened(const OpenReservation& open, Outcome outcome, base::Instant now);
     void was_told(std::string_view uid, bool done, base::Instant now);
     std::vector<Plan> nominated(const RefusePod& refuse, Outcome outcome, base::Instant now);
     void retry(const Attempt& attempt, base::Instant now);

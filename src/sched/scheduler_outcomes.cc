@@ -82,10 +82,12 @@ std::vector<Plan> Scheduler::on_written(const WriteReservation& write, Outcome o
     return {};
 }
 
-// A refused one brought something newer, which the feed tells.
-std::vector<Plan> Scheduler::opened(const OpenReservation& open, Outcome outcome) {
-    if (outcome == Outcome::Unknown) return {ReadBack{ReadBack::What::Reservation, open.uid, "", open.name}};
+// It may be refused because of something newer, which the feed tells; or it is as it was, and is tried again.
+std::vector<Plan> Scheduler::opened(const OpenReservation& open, Outcome outcome, base::Instant now) {
+    const ReadBack read{ReadBack::What::Reservation, open.uid, "", open.name};
+    if (outcome == Outcome::Unknown) return {read};
     if (outcome == Outcome::Done) return {};
+    reads_.emplace_back(now + kReadAgain, read);
     if (const auto waiting = waiting_.find(open.uid); waiting != waiting_.end()) waiting->second.under_way = false;
     looked_at_ = 0;
     return {};
@@ -121,15 +123,15 @@ std::vector<Plan> Scheduler::outcome(const Plan& plan, Outcome outcome, base::In
     if (const auto* keep = std::get_if<KeepVolume>(&plan)) volume_written(keep->pod, keep->serial, outcome, now);
     if (const auto* select = std::get_if<SelectNode>(&plan)) volume_written(select->pod, select->serial, outcome, now);
     if (const auto* hold = std::get_if<HoldRoom>(&plan)) return asked(*hold, outcome, now);
-    if (const auto* drop = std::get_if<DropRoom>(&plan); drop && outcome == Outcome::Unknown) {
-        preemption_holds_.look_again(drop->uid, now + std::chrono::seconds(1));
+    if (const auto* drop = std::get_if<DropRoom>(&plan); drop && outcome != Outcome::Done) {
+        preemption_holds_.look_again(drop->uid, now + kReadAgain);
     }
     if (const auto* refuse = std::get_if<RefusePod>(&plan)) {
         was_told(refuse->uid, outcome == Outcome::Done, now);
         return nominated(*refuse, outcome, now);
     }
     if (const auto* clear = std::get_if<ClearNomination>(&plan)) was_told(clear->uid, true, now);
-    if (const auto* open = std::get_if<OpenReservation>(&plan)) return opened(*open, outcome);
+    if (const auto* open = std::get_if<OpenReservation>(&plan)) return opened(*open, outcome, now);
     if (const auto* claim = std::get_if<ClaimReservation>(&plan)) return claimed(*claim, outcome, now);
     if (const auto* write = std::get_if<WriteReservation>(&plan)) return on_written(*write, outcome, now);
     return {};

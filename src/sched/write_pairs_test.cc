@@ -146,6 +146,27 @@ TEST_F(WritePairsTest, AWaitingReservationIsNotOpenedWhileABindIsUnderWay) {
     EXPECT_EQ(told(), Lines{});
 }
 
+// A guard found somebody there who has gone since, or the server had other reasons: the reservation is as it was.
+TEST_F(WritePairsTest, AnOpeningThatIsRefusedIsTriedAgain) {
+    bound("in-the-way", 4000, 0, "n1");
+    reservation(true, true);
+    step();
+    ASSERT_EQ(told().size(), 1u);
+    done();
+    gone("in-the-way");
+    step();
+    ASSERT_EQ(told(), Lines{"open r"});
+    EXPECT_TRUE(scheduler_.outcome(answered_.at(0), Outcome::Refused, now_).empty());
+    step();
+    EXPECT_EQ(told(), Lines{}) << "not at once";
+    later(std::chrono::seconds(1));
+    step();
+    ASSERT_EQ(told(), Lines{"read r"});
+    scheduler_.outcome(answered_.at(0), Outcome::Done, now_);
+    step();
+    EXPECT_EQ(told(), Lines{"open r"});
+}
+
 TEST_F(WritePairsTest, AReasonThatCannotBeWrittenDoesNotPlaceTwice) {
     bound("in-the-way", 4000, 0, "n1");
     reservation(true);

@@ -30,6 +30,10 @@ void Town::run(int steps) {
     for (int i = 0; i < steps && !testing::Test::HasFailure(); ++i) {
         const bool mortal = fortune_.deaths != Fortune::Deaths::None;
         if (mortal && random_.chance(somebody_is_nominated() ? 4 : 1, 8)) die();
+        if (fortune_.shifts && random_.chance(1, 6)) {
+            SCOPED_TRACE(fmt::format("step {}: {}", i, shift()));
+            check_nodes();
+        }
         SCOPED_TRACE(fmt::format("step {}: {}", i, step()));
         check_nodes();
         if (i % 20 == 19) settle();
@@ -79,6 +83,7 @@ std::string Town::make_pod(int32_t priority) {
     spec->requests =
         model::Resources{{model::kCpu, 1000 * random_.between(1, priority > 1 ? 6 : 3)}, {model::kPods, 1}};
     spec->scoring_cpu_milli = spec->requests.get(model::kCpu);
+    if (fortune_.shifts) spec->requests.set(model::kMemory, random_.between(0, 3) << 30);
     if (random_.chance(1, 3)) spec->ports.push_back({8080, model::Protocol::TCP, "0.0.0.0"});
     if (priority > 1 && random_.chance(1, 3)) {
         spec->anti_affinity.push_back(
@@ -102,6 +107,7 @@ std::string Town::make_reservation() {
     spec->priority = INT32_MAX;
     spec->never_preempts = true;
     spec->requests = model::Resources{{model::kCpu, 1000 * random_.between(1, 5)}, {model::kPods, 1}};
+    if (fortune_.shifts) spec->requests.set(model::kMemory, random_.between(0, 3) << 30);
     if (random_.chance(1, 4)) spec->ports.push_back({8080, model::Protocol::TCP, "0.0.0.0"});
     made.owners.emplace_back().labels = Selector::parse(fmt::format("app={}", kApps[random_.below(3)])).value();
     made.allocate_once = random_.chance(1, 2);
@@ -184,7 +190,9 @@ void Town::evict(const std::string& name, bool preempted) {
     store(std::move(next));
 }
 
+// Without a guard a kubelet takes its time: by then the controllers have seen what was bound.
 std::string Town::end_pods() {
+    if (!fortune_.guard) reconcile();
     for (const auto& [name, pod] : std::map(pods_)) {
         if (pod.meta.deleted) erase_pod(name);
     }

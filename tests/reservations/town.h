@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <deque>
 #include <map>
 #include <memory>
@@ -25,8 +26,10 @@ struct Fortune {
         AtRest,   // a scheduler dies when nothing is under way
         AnyTime,  // when something is: of that some is carried out, and some is not, in any order
     } deaths = Deaths::None;
-    bool two = false;    // schedulers, neither of which knows what the other has under way
-    bool cores = false;  // machines are known, and some want cores of their own
+    bool two = false;     // schedulers, neither of which knows what the other has under way
+    bool cores = false;   // machines are known, and some want cores of their own
+    bool guard = true;    // false: the server judges no sums, and requests get lost
+    bool shifts = false;  // nodes have few slots, change, go and come back; pods complete and are resized
 };
 
 // Stored objects before a server that judges, the schedulers and the controllers that follow them, and what the
@@ -45,12 +48,13 @@ private:
     };
 
     // ---- what is stored, and those who are told of it
-    static std::unique_ptr<sched::Scheduler> new_scheduler();
+    std::unique_ptr<sched::Scheduler> new_scheduler() const;
     bool somebody_is_nominated() const;
     void die();
     void tell_everything(sched::Scheduler& scheduler);
     void tell(sched::Scheduler& scheduler, const std::shared_ptr<const model::NodeTopology>& machine);
     void add_node(const std::string& name);
+    void put_node(std::shared_ptr<const model::Node> node);
     void store(model::Pod pod);
     void store(model::Reservation object);
     void erase_pod(const std::string& name);
@@ -70,6 +74,10 @@ private:
     void evict(const std::string& name, bool preempted);
     std::string end_pods();
     std::string reconcile();
+    std::string shift();
+    std::string shift_node();
+    std::string lose_node();
+    std::string shift_pod();
 
     // ---- the schedulers and their server
     bool unkind() const { return fortune_.deaths == Fortune::Deaths::AnyTime || fortune_.two; }
@@ -89,7 +97,12 @@ private:
     bool write_status(const auto& plan, bool placed);
 
     // ---- what must hold
-    void check_nodes() const;
+    using Amounts = std::array<int64_t, 3>;  // cpu, memory, slots
+    static Amounts amounts_of(const model::Resources& from);
+    Amounts used_on(const std::string& node) const;
+    Amounts has(const model::Node& node) const;
+    void note_use();
+    void check_nodes();
     void check_cores(const std::string& node) const;
     void settle();
     void check_rest();
@@ -108,6 +121,7 @@ private:
     std::map<std::string, std::shared_ptr<const model::Reservation>> reservations_;
     std::set<std::string> gone_for_;               // uids of pods for which others were evicted
     std::map<std::string, std::string> drawn_by_;  // of those that are used once, by uid
+    std::map<std::string, Amounts> used_before_;   // of nodes, when they were last looked at
     bool resting_ = false;                         // every answer comes
     uint64_t revision_ = 0;
     uint64_t uids_ = 0;

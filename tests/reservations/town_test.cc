@@ -50,6 +50,26 @@ TEST(SchedulerHistory, CoresHaveOneHolder) {
     run_seeds(kKilledWithCores, 200);
 }
 
+// Nodes change, go and come back, pods complete and are resized: what is there is never given twice, and whoever can be
+// placed is.
+TEST(SchedulerHistory, NothingIsOversoldWhenNodesShift) {
+    run_seeds({.calm = false, .shifts = true}, 400);
+    run_seeds({.calm = false, .deaths = Fortune::Deaths::AnyTime, .shifts = true}, 200);
+}
+
+// The same before a server that judges no sums: what keeps the promise there is the scheduler alone.
+TEST(SchedulerHistory, NorWithoutAGuard) {
+    run_seeds({.calm = false, .guard = false}, 400);
+    run_seeds({.calm = false, .guard = false, .shifts = true}, 400);
+    run_seeds({.calm = false, .deaths = Fortune::Deaths::AnyTime, .guard = false, .shifts = true}, 400);
+}
+
+TEST(SchedulerHistory, NobodyIsEvictedInVainWithoutAGuard) {
+    run_seeds({.guard = false}, 400);
+    run_seeds({.deaths = Fortune::Deaths::AtRest, .guard = false}, 400);
+    run_seeds({.deaths = Fortune::Deaths::AnyTime, .guard = false}, 400);
+}
+
 // Where those above do not come by themselves.
 TEST(SchedulerHistory, SeedsThatFailedOnce) {
     run_seed(2703, kUndisturbed);  // a port is held by what another, promised a part of it, will use up
