@@ -99,6 +99,12 @@ private:
         return fails ? fault_ : Fault::None;
     }
 
+    // What processes share has no room either, and is no operation: a log that is alone does without.
+    bool is_full() const {
+        const std::lock_guard lock(mutex_);
+        return for_good_ && fault_ == Fault::Full && operations_ + 1 >= fail_at_;
+    }
+
     Disk* disk_of(const char* path) {
         if (!path) return nullptr;
         auto& disk = disks_[path];
@@ -204,6 +210,7 @@ inline sqlite3_io_methods FaultVfs::make_methods() {
         return of(f).real()->pMethods->xDeviceCharacteristics(of(f).real());
     };
     m.xShmMap = [](sqlite3_file* f, int page, int size, int extend, void volatile** out) {
+        if (extend != 0 && of(f).owner->is_full()) return SQLITE_IOERR_SHMSIZE;
         return of(f).real()->pMethods->xShmMap(of(f).real(), page, size, extend, out);
     };
     m.xShmLock = [](sqlite3_file* f, int offset, int n, int flags) {
