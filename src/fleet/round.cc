@@ -130,8 +130,9 @@ private:
             any = true;
         }
         if (silent && !any) out.answer.reason = HoldReason::None;
-        // Losing what was held is as good as being refused for others' sake.
-        if (!any && !silent && best(HoldState::Lost) != nullptr) out.answer.reason = HoldReason::Contended;
+        // Losing what was held, or giving it back, is as good as being refused for others' sake.
+        const bool had = best(HoldState::Lost) != nullptr || best(HoldState::Released) != nullptr;
+        if (!any && !silent && had) out.answer.reason = HoldReason::Contended;
         return out;
     }
 

@@ -92,6 +92,13 @@ TEST_F(RoundTest, FoldsToTheMostHopefulReason) {
     EXPECT_EQ(look().answer, (HoldAnswer{HoldState::Rejected, HoldReason::Contended}));
 }
 
+TEST_F(RoundTest, WhoGaveBackWhatItHeldCouldHaveItAgain) {
+    asked.pools = {"a"};
+    pools.resize(1);
+    asked.entries = {{"a", {HoldState::Released}}};
+    EXPECT_EQ(look().answer, (HoldAnswer{HoldState::Rejected, HoldReason::Contended}));
+}
+
 TEST_F(RoundTest, SilenceIsNoRefusal) {
     pools.resize(2);
     asked.pools = {"a", "b"};
