@@ -61,6 +61,7 @@ private:
         std::optional<model::HoldAnswer> answer;
         std::string epoch;
         uint64_t sequence = 0;
+        uint64_t behind = 0;  // replies one after another that were older
         bool calling = false;
         bool gone = false;      // above
         base::Instant came_at;  // its id from below

@@ -251,6 +251,10 @@ void Poollet::heard(const std::string& uid, Answer answer) {
         if (held.id.empty()) held.came_at = now_.now;
         held.id = answer->meta.id;
         by_id_[held.id] = uid;
+        // What the watch told may overtake one reply. Of two in a row that are older, what was told was not so.
+        const bool older = answer->epoch == held.epoch && answer->sequence < held.sequence;
+        held.behind = older ? held.behind + 1 : 0;
+        if (held.behind > 1) held.sequence = answer->sequence;
         return take_answer(held, *answer);
     }
     if (answer.error().reason == Reason::NotFound && !held.id.empty()) {

@@ -61,7 +61,7 @@ void something(Tree& tree, Judge& judge, base::Random& random, int& made, const 
             taint(tree, root.below[random.below(root.below.size())].name, random.chance(1, 2));
             break;
         case 8:
-            if (random.chance(1, 3)) {
+            if (random.chance(1, 3) && std::getenv("BERTH_LIES") != nullptr) {
                 lie_at(tree, any);
             } else {
                 any.far.lie = {};
