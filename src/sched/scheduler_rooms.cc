@@ -87,11 +87,12 @@ bool Scheduler::waits_for_room(Attempt& attempt, base::Instant now, std::vector<
     return true;
 }
 
-// A scheduler before this one placed the room and died before everybody was told to go for it. For whom they were to go
-// is stored, who they were is not: those of whom the room still needs somebody's place.
+// A scheduler before this one placed the room and died before everybody was told to go for it, or who was told did not
+// hear. For whom they were to go is stored, who they were is not: those of whom the room still needs somebody's place,
+// or who are in the pod's way there otherwise.
 std::vector<EvictPod> Scheduler::rest_of_victims(const Attempt& attempt, ReservationIndex index) {
     const auto& entry = ledger_.reservation(index);
-    if (attempt.evicts() || entry.ended || !entry.waiting()) return {};
+    if (evictions_.under_way(attempt.pod.meta.uid) || entry.ended || !entry.holds_room()) return {};
     const Profile& profile = profiles_.find(attempt.pod.spec->scheduler_name)->second;
     const Ask ask = ask_for(attempt.pod, ledger_, &looks_);
     const auto found = victims_until(ask, ledger_, entry.row, [&] {
