@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/saturating.h"
 #include "share/rounding.h"
 
 // Rule 4 once more, when one of the root's leaves has other pods. The others' parts stand in the order in which they
@@ -68,12 +69,13 @@ void Rounding::shift_easy_columns(const Before& before) {
     for (const auto& key : before.keys) {
         Whole::Column& column = whole_.columns[key.column];
         const int64_t by = whole_.whole[key.column].sum - key.whole;
-        if (std::min(column.least_slack, column.least_slack - by) < 0) {
+        const int64_t slack = base::saturating_subtract(column.least_slack, by);
+        if (std::min(column.least_slack, slack) < 0) {
             column.delta = by;
             continue;
         }
         column.shift += by;
-        column.least_slack -= by;
+        column.least_slack = slack;
         sums_[key.column].sum += by;
     }
 }
