@@ -131,10 +131,11 @@ private:
     void catch_up(NodeId id);
     bool step_inside(NodeId id);
     void child_moment(NodeId parent, NodeId child);
-    void saturate(NodeId id, size_t column);
+    void saturate(NodeId top, size_t column);
     void stop_users(size_t column);
     // Its parent has no more of a column.
     void close(NodeId id, size_t column);
+    bool closes_all_below(NodeId id, size_t column);
     void tell_parent(NodeId id, double fastest);
     void touch(NodeId id);
     bool step_root();
@@ -453,16 +454,30 @@ void Sweep::touch(NodeId id) {
     at.seen = now;
 }
 
-void Sweep::saturate(NodeId id, size_t column) {
-    course(id).full[column] = 1;
-    if (id == kRoot) {
+void Sweep::saturate(NodeId top, size_t column) {
+    course(top).full[column] = 1;
+    if (top == kRoot) {
         stop_users(column);
         for (const NodeId c : tree_.areas) close(c, column);
         bring(column);
-    } else {
-        for (NodeId c = node(id).children_begin; c < node(id).children_end; ++c) close(c, column);
+        course(top).slope[column] = 0;
+        return;
     }
-    course(id).slope[column] = 0;
+    // Areas may be very deep, so the way down is no recursion.
+    std::vector<std::pair<NodeId, NodeId>> way = {{top, node(top).children_begin}};
+    while (!way.empty()) {
+        const NodeId id = way.back().first;
+        if (way.back().second < node(id).children_end) {
+            const NodeId child = way.back().second++;
+            if (!closes_all_below(child, column)) continue;
+            course(child).full[column] = 1;
+            way.emplace_back(child, node(child).children_begin);
+            continue;
+        }
+        course(id).slope[column] = 0;
+        way.pop_back();
+        if (id != top) catch_up(id);
+    }
 }
 
 // The root's leaves that take of a column that is full: there may be very many.
@@ -495,18 +510,27 @@ void Sweep::stop_users(size_t column) {
 }
 
 void Sweep::close(NodeId id, size_t column) {
+    if (!closes_all_below(id, column)) return;
+    saturate(id, column);
+    catch_up(id);
+}
+
+// False: it is done with, whatever is below.
+bool Sweep::closes_all_below(NodeId id, size_t column) {
     if (node(id).inner != kNoIndex) {
         touch(id);
         course(id).closing[column] = 1;
-        if (course(id).above[column] != 0 && course(id).full[column] == 0) saturate(id, column);
-        return catch_up(id);
+        if (course(id).above[column] != 0 && course(id).full[column] == 0) return true;
+        catch_up(id);
+        return false;
     }
     const Way& way = ways_[id];
-    if (!way.moving) return;
+    if (!way.moving) return false;
     for (const Key& key : tree_.keys_of(node(id))) {
         if (key.column != column || !key.taking) continue;
         stop(id, way.a + way.slope * course(node(id).parent).clock * node(id).weight);
     }
+    return false;
 }
 
 bool Sweep::step_root() {
