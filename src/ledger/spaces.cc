@@ -104,10 +104,7 @@ void Spaces::add_batch() const {
 
 std::vector<SpaceId> Spaces::take_changed() {
     settle();
-    for (const SpaceId id : changed_) {
-        spaces_[id].changed = false;
-        drop_empty(id);
-    }
+    for (const SpaceId id : changed_) spaces_[id].changed = false;
     return std::exchange(changed_, {});
 }
 
@@ -147,26 +144,83 @@ void Spaces::ask(const Resources& size, int sign) const {
     asked_saturated_ = at_the_end(asked_);
 }
 
-// Sizes that nobody has any more are forgotten when they are most of all.
-void Spaces::drop_empty(SpaceId id) {
-    auto& groups = spaces_[id].groups;
-    const auto empty = [](const SpaceGroup& group) { return group.placed == 0 && group.waiting == 0; };
-    if (groups.size() < 32 ||
-        static_cast<size_t>(std::count_if(groups.begin(), groups.end(), empty)) * 2 < groups.size())
-        return;
-    std::erase_if(groups, empty);
-    known_ = {};
-    last_ = {};
-    begin_batch({});
-    groups_[id].clear();
-    for (uint32_t i = 0; i < groups.size(); ++i) groups_[id].emplace(GroupKey(groups[i].size, groups[i].priority), i);
-}
-
 void Spaces::change_waiting(const model::PodSpec& spec, int64_t by) {
     const Place place = place_of(spec);
     at(place).waiting += by;
+    note_if_empty(at(place));
     count(place, 0, by);
     touch(place.space);
+}
+
+// ---- what nobody has any more
+
+void Spaces::forget_places() {
+    known_ = {};
+    last_ = {};
+    begin_batch({});
+}
+
+void Spaces::drop_empty_groups(SpaceId id) {
+    auto& groups = spaces_[id].groups;
+    const auto empty = [](const SpaceGroup& group) { return group.placed == 0 && group.waiting == 0; };
+    if (static_cast<size_t>(std::count_if(groups.begin(), groups.end(), empty)) * 2 < groups.size()) return;
+    std::erase_if(groups, empty);
+    groups.shrink_to_fit();
+    groups_[id] = {};
+    for (uint32_t i = 0; i < groups.size(); ++i) groups_[id].emplace(GroupKey(groups[i].size, groups[i].priority), i);
+}
+
+std::vector<bool> Spaces::spaces_in_use(const absl::flat_hash_set<SpaceId>& needed) const {
+    std::vector<bool> used(spaces_.size());
+    for (SpaceId id = 0; id < spaces_.size(); ++id) used[id] = !spaces_[id].groups.empty() || needed.contains(id);
+    for (const auto& [name, consumer] : consumers_) {
+        used[find(name)] = true;
+        if (!consumer->parent.empty()) used[find(consumer->parent)] = true;
+    }
+    for (const auto& [name, quota] : quotas_) used[find(quota->meta.ns)] = true;
+    for (const auto& [index, hold] : holds_) {
+        if (hold.first) used[*hold.first] = true;
+    }
+    return used;
+}
+
+void Spaces::renumber(const std::vector<SpaceId>& numbers) {
+    const auto move_up = [&](auto& rows) {
+        for (SpaceId id = 0; id < numbers.size(); ++id) {
+            if (numbers[id] != kNone && numbers[id] != id) rows[numbers[id]] = std::move(rows[id]);
+        }
+        rows.resize(by_name_.size());
+        rows.shrink_to_fit();
+    };
+    absl::erase_if(by_name_, [&](const auto& entry) { return numbers[entry.second] == kNone; });
+    for (auto& [name, id] : by_name_) id = numbers[id];
+    move_up(spaces_);
+    move_up(groups_);
+    for (auto& [index, hold] : holds_) {
+        if (hold.first) hold.first = numbers[*hold.first];
+    }
+    for (SpaceId& id : changed_) id = numbers[id];
+    std::erase(changed_, kNone);
+}
+
+std::vector<SpaceId> Spaces::tidy(const absl::flat_hash_set<SpaceId>& needed) {
+    forget_places();
+    kept_ = kLeastGone;
+    gone_ = 0;
+    for (SpaceId id = 0; id < spaces_.size(); ++id) {
+        drop_empty_groups(id);
+        kept_ += spaces_[id].groups.size();
+    }
+    const std::vector<bool> used = spaces_in_use(needed);
+    const auto left = static_cast<size_t>(std::count(used.begin(), used.end(), true));
+    std::vector<SpaceId> numbers;
+    if (left * 2 <= used.size()) {
+        SpaceId next = 0;
+        for (const bool stays : used) numbers.push_back(stays ? next++ : kNone);
+        renumber(numbers);
+    }
+    kept_ += spaces_.size();
+    return numbers;
 }
 
 // ---- who waits
@@ -255,11 +309,15 @@ void Spaces::put(std::shared_ptr<const model::ResourceQuota> quota) {
 }
 
 void Spaces::remove_consumer(std::string_view name) {
-    if (consumers_.erase(name) > 0) ++rules_epoch_;
+    if (consumers_.erase(name) == 0) return;
+    ++rules_epoch_;
+    ++gone_;
 }
 
 void Spaces::remove_quota(std::string_view full_name) {
-    if (quotas_.erase(full_name) > 0) ++rules_epoch_;
+    if (quotas_.erase(full_name) == 0) return;
+    ++rules_epoch_;
+    ++gone_;
 }
 
 // ---- the ledger's own
@@ -295,6 +353,7 @@ void Spaces::displace(Uid uid, const std::shared_ptr<const model::PodSpec>& spec
     const SpaceId id = place.space;
     SpaceGroup& alike = at(place);
     --alike.placed;
+    note_if_empty(alike);
     count(place, -1, -1);
     --spaces_[id].pods;
     if (terminating) {
@@ -358,6 +417,7 @@ void Spaces::release(ReservationIndex index) {
     if (id) touch(*id);
     if (!id) ++nodes_epoch_;
     ++demand_epoch_;
+    ++gone_;
     holds_.erase(found);
 }
 

@@ -84,6 +84,11 @@ public:
     uint64_t claims_epoch() const { return claims_epoch_; }
     // Those that changed since the last call.
     std::vector<SpaceId> take_changed();
+    // So much has gone since the last tidying that what nobody has any more may be most of it.
+    bool worth_tidying() const { return gone_ >= kept_; }
+    // Forgets sizes, and spaces, that nobody has any more where they are most of all, but no space in `needed`. The new
+    // number of each, kNone of those that went; empty: they are as they were.
+    std::vector<SpaceId> tidy(const absl::flat_hash_set<SpaceId>& needed);
 
     // --- who waits
     // A pod without a node, of whichever scheduler. `counts`: nobody but us keeps it from starting.
@@ -114,6 +119,7 @@ public:
     void touch_nodes() { ++nodes_epoch_; }
 
 private:
+    static constexpr size_t kLeastGone = 32;
     struct Waiting {
         Uid uid;
         mutable std::shared_ptr<const model::PodSpec> spec;
@@ -185,6 +191,7 @@ private:
         batch_asked_ += asked;
     }
     void begin_batch(const Place& place);
+    void note_if_empty(const SpaceGroup& group) { gone_ += group.placed == 0 && group.waiting == 0 ? 1 : 0; }
     void settle() const {
         if (batch_.placed != 0 || batch_.asked != 0) add_batch();
     }
@@ -193,7 +200,10 @@ private:
     void release_part(SpaceId id, const Resources& size);
     void ask(const Resources& size, int sign) const;
     void ask_for_held(const Resources& size, int sign);
-    void drop_empty(SpaceId id);
+    void forget_places();
+    void drop_empty_groups(SpaceId id);
+    std::vector<bool> spaces_in_use(const absl::flat_hash_set<SpaceId>& needed) const;
+    void renumber(const std::vector<SpaceId>& numbers);
 
     // What is mutable is brought up to date when it is read.
     mutable std::vector<Space> spaces_;
@@ -210,6 +220,8 @@ private:
     Resources held_by_many_;
     mutable Resources asked_;
     mutable bool asked_saturated_ = false;
+    size_t gone_ = 0;           // groups, holds and rules, since the last tidying
+    size_t kept_ = kLeastGone;  // spaces and groups that were left by it, or what is too little to look
     base::StringMap<std::shared_ptr<const model::Consumer>> consumers_;
     base::StringMap<std::shared_ptr<const model::ResourceQuota>> quotas_;  // by namespace/name
     uint64_t demand_epoch_ = 0;

@@ -147,6 +147,7 @@ TEST(Spaces, EverySumIsThatOfItsMembers) {
             if (random.chance(2, 3)) continue;  // who comes and goes meanwhile is added up at once
             ASSERT_EQ(told(*town.ledger_.spaces()), told(town.ledger_.recomputed_spaces())) << "step " << i;
             if (i % 50 == 0) town.ledger_.spaces()->take_changed();
+            if (random.chance(1, 10)) town.ledger_.spaces()->tidy({});
         }
     }
 }
@@ -231,7 +232,8 @@ TEST(Spaces, SizesThatNobodyHasAreForgottenAndTheOthersStayTold) {
         spaces.await(uid(i), specs.back(), true);
     }
     for (int i = 0; i < 36; ++i) spaces.forget(uid(i));
-    spaces.take_changed();
+    ASSERT_TRUE(spaces.worth_tidying());
+    EXPECT_TRUE(spaces.tidy({}).empty()) << "the space itself stays";
     ASSERT_EQ(spaces.at(0).groups.size(), 4u);
     for (int i = 30; i < 40; ++i) {
         model::Pod pod;
@@ -241,6 +243,53 @@ TEST(Spaces, SizesThatNobodyHasAreForgottenAndTheOthersStayTold) {
         ledger.put(pod);
         ASSERT_EQ(told(spaces), told(ledger.recomputed_spaces())) << i;
     }
+}
+
+// Whatever made them known: pods, what is held for them, a rule.
+TEST(Spaces, ASpaceThatNobodyHasGivesItsNumberBack) {
+    Ledger ledger;
+    ledger.count_spaces();
+    Spaces& spaces = *ledger.spaces();
+    const auto put_consumer = [&](const std::string& name, const std::string& parent) {
+        auto consumer = std::make_shared<model::Consumer>();
+        consumer->meta.name = name;
+        consumer->parent = parent;
+        spaces.put(std::shared_ptr<const model::Consumer>(std::move(consumer)));
+    };
+    put_consumer("stays", "above");
+    for (int i = 0; i < 1000; ++i) {
+        auto spec = std::make_shared<model::PodSpec>();
+        spec->ns = fmt::format("pods-{}", i);
+        spec->requests = Resources{{model::kCpu, 100}};
+        model::Pod pod;
+        pod.meta.uid = fmt::format("p{}-uid", i);
+        pod.spec = spec;
+        spaces.await(pod.meta.uid, pod.spec, true);
+        pod.node = "n1";
+        ledger.put(pod);
+        put_consumer(fmt::format("ruled-{}", i), fmt::format("area-{}", i));
+        auto quota = std::make_shared<model::ResourceQuota>();
+        quota->meta.ns = fmt::format("quota-{}", i);
+        quota->meta.name = "q";
+        spaces.put(std::shared_ptr<const model::ResourceQuota>(std::move(quota)));
+        model::Reservation reservation;
+        reservation.owners.emplace_back().object.emplace().ns = fmt::format("held-{}", i);
+        spaces.hold(7, reservation, Resources{{model::kCpu, 100}});
+        ASSERT_EQ(spaces.at(spaces.find(fmt::format("held-{}", i))).held.get(model::kCpu), 100);
+        ledger.remove_pod(pod.meta.uid);
+        spaces.remove_consumer(fmt::format("ruled-{}", i));
+        spaces.remove_quota(fmt::format("quota-{}/q", i));
+        spaces.release(7);
+        if (!spaces.worth_tidying()) continue;
+        const SpaceId needed = spaces.find(fmt::format("pods-{}", i));
+        const std::vector<SpaceId> numbers = spaces.tidy({needed});
+        ASSERT_FALSE(numbers.empty());
+        ASSERT_EQ(numbers[needed], spaces.find(fmt::format("pods-{}", i)));
+        ASSERT_EQ(spaces.size(), 3u) << "after " << i;
+        ASSERT_EQ(spaces.at(numbers[spaces.find("stays")]).name, "stays");
+        ASSERT_EQ(spaces.at(spaces.find("above")).name, "above");
+    }
+    EXPECT_LT(spaces.size(), 300u);
 }
 
 }  // namespace

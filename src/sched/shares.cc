@@ -35,14 +35,33 @@ Shares::Shares(share::Settings settings) : settings_(std::move(settings)) {}
 
 Shares::~Shares() = default;
 
+// Spaces that nobody has any more give back their numbers. True: those of others are new.
+bool Shares::tidy(Spaces& spaces) {
+    if (!spaces.worth_tidying()) return false;
+    absl::flat_hash_set<SpaceId> needed;
+    for (const auto& [uid, promise] : promises_) needed.insert(promise.space);
+    for (const auto& [id, waits] : waits_) needed.insert(id);
+    for (SpaceId id = 0; counts_storage_ && id < storage_.size(); ++id) {
+        if (!storage_[id].first.empty() || !storage_[id].second.empty()) needed.insert(id);
+    }
+    const std::vector<SpaceId> numbers = spaces.tidy(needed);
+    if (numbers.empty()) return false;
+    for (auto& [uid, promise] : promises_) promise.space = numbers[promise.space];
+    for (auto& [uid, wait] : waits_of_) wait.space = numbers[wait.space];
+    for (auto& [id, waits] : std::exchange(waits_, {})) waits_.emplace(numbers[id], std::move(waits));
+    looked_at_.clear();
+    return true;
+}
+
 bool Shares::follow(ledger::Ledger& ledger, base::Time wall) {
     Spaces& spaces = *ledger.spaces();
+    const bool renumbered = tidy(spaces);
     wall_ = std::max(wall_, wall);
     const bool asked = spaces.demand_epoch() != demand_seen_;
     const bool nodes = spaces.nodes_epoch() != nodes_seen_ || (next_lost_ && *next_lost_ <= wall_) ||
                        (cordoned_ && spaces.sums_epoch() != sums_seen_);
     const bool claims = counts_storage_ && spaces.claims_epoch() != claims_seen_;
-    bool anew = !solver_ || spaces.rules_epoch() != rules_seen_ || spaces.size() != limits_.size();
+    bool anew = renumbered || !solver_ || spaces.rules_epoch() != rules_seen_ || spaces.size() != limits_.size();
     if (!asked && !nodes && !claims && !anew) return false;
     demand_seen_ = spaces.demand_epoch();
     if (enough_ && !nodes && !claims && !anew && spaces.batches() == batch_ && spaces.batch_asked() <= most_) {

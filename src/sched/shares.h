@@ -97,6 +97,7 @@ private:
     static bool endless(model::ResourceId id);
     Resources capacity(const View& ledger, base::Time wall);
     Resources size_of(const model::PodSpec& spec) const;
+    bool tidy(ledger::Spaces& spaces);
     void read_rules(const View& ledger);
     void count_claims(const View& ledger);
     bool enough(const ledger::Spaces& spaces);

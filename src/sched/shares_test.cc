@@ -283,6 +283,34 @@ TEST_F(SharesTest, ANodeThatIsNotReadyCountsForAMinute) {
                             "1500m asked for are more than the deserved 0."});
 }
 
+// What is known of the others is known under their new numbers: who waits, what is deserved, what is used.
+TEST_F(SharesTest, NamespacesThatCameAndWentLeaveNothingAndOthersAsTheyWere) {
+    node("n1", 4000);
+    for (int i = 0; i < 10; ++i) runs(fmt::format("early-{}", i), fmt::format("e{}", i), 1);
+    runs("a", "a0", 1000);
+    runs("b", "b0", 2000);
+    for (const auto* name : {"a1", "a2"}) waits("a", name, 2000);
+    waits("b", "b1", 1000);
+    step();
+    EXPECT_EQ(placed(), Lines{});
+    const int64_t before = deserved("a");
+    for (int i = 0; i < 10; ++i) gone(fmt::format("e{}", i));
+    for (int i = 0; i < 1000; ++i) {
+        const std::string name = fmt::format("p{}", i);
+        runs(fmt::format("ns-{}", i), name, 1);
+        step();
+        gone(name);
+        step();
+        ASSERT_LT(scheduler_.ledger().spaces()->size(), 200u) << "after " << i << " namespaces";
+        ASSERT_LT(scheduler_.shares()->accounts(scheduler_.ledger()).size(), 200u);
+        ASSERT_EQ(deserved("a"), before) << "after " << i;
+        ASSERT_EQ(placed(), Lines{});
+    }
+    gone("b0");
+    step();
+    EXPECT_EQ(placed(), (Lines{"bind a1 to n1", "bind b1 to n1"}));
+}
+
 // Pods of two namespaces come, are placed, are seen bound and go, on a node that is now larger, now smaller.
 class Crowd {
 public:
