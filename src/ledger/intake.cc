@@ -13,6 +13,7 @@ namespace berth::ledger {
 namespace {
 
 constexpr auto kNobody = Change{};  // what it changes, is asked at the next attempt
+constexpr auto kByName = Change{};  // whoever may start then is told by name
 
 template <auto Read>
 Result<Object> read(JsonView document, uint64_t revision) {
@@ -46,6 +47,16 @@ void put_volume(Ledger& ledger, const Object& object) {
 template <void (Volumes::*Remove)(std::string_view, std::string_view)>
 void remove_volume(Ledger& ledger, const model::Meta& meta) {
     (ledger.volumes().*Remove)(meta.full_name(), meta.uid);
+}
+
+// Those who share count them by namespace.
+void put_claim(Ledger& ledger, const Object& object) {
+    put_volume<model::PersistentVolumeClaim>(ledger, object);
+    if (ledger.spaces()) ledger.spaces()->touch_claims();
+}
+void remove_claim(Ledger& ledger, const model::Meta& meta) {
+    remove_volume<&Volumes::remove_claim>(ledger, meta);
+    if (ledger.spaces()) ledger.spaces()->touch_claims();
 }
 
 template <model::WorkloadKind Of>
@@ -98,8 +109,8 @@ constexpr Kind kKinds[] = {
     workload_row<model::WorkloadKind::StatefulSet>("StatefulSet", "apps", "statefulsets"),
     volume_row<model::read_persistent_volume, model::PersistentVolume, &Volumes::remove_volume>(
         "PersistentVolume", "", "persistentvolumes", Reader::Judges),
-    volume_row<model::read_persistent_volume_claim, model::PersistentVolumeClaim, &Volumes::remove_claim>(
-        "PersistentVolumeClaim", "", "persistentvolumeclaims", Reader::Judges),
+    {"PersistentVolumeClaim", "", "v1", "persistentvolumeclaims", Reader::Judges, Change::Volume,
+     read<model::read_persistent_volume_claim>, put_claim, remove_claim, typeid(model::PersistentVolumeClaim)},
     volume_row<model::read_storage_class, model::StorageClass, &Volumes::remove_class>(
         "StorageClass", kStorage, "storageclasses", Reader::Judges),
     volume_row<model::read_csi_node, model::CsiNode, &Volumes::remove_csi_node>("CSINode", kStorage, "csinodes",
@@ -120,13 +131,13 @@ constexpr Kind kKinds[] = {
      [](Ledger& ledger, const Object& object) { ledger.priority_classes().put(*object.as<model::PriorityClass>()); },
      [](Ledger& ledger, const model::Meta& meta) { ledger.priority_classes().remove(meta.name); },
      typeid(model::PriorityClass)},
-    {"ResourceQuota", "", "v1", "resourcequotas", Reader::Shares, Change::Share, read<model::read_resource_quota>,
+    {"ResourceQuota", "", "v1", "resourcequotas", Reader::Shares, kByName, read<model::read_resource_quota>,
      put_rule<model::ResourceQuota>,
      [](Ledger& ledger, const model::Meta& meta) {
          if (ledger.spaces()) ledger.spaces()->remove_quota(meta.full_name());
      },
      typeid(model::ResourceQuota)},
-    {"Consumer", model::kSharesGroup, "v1", "consumers", Reader::Shares, Change::Share, read<model::read_consumer>,
+    {"Consumer", model::kSharesGroup, "v1", "consumers", Reader::Shares, kByName, read<model::read_consumer>,
      put_rule<model::Consumer>,
      [](Ledger& ledger, const model::Meta& meta) {
          if (ledger.spaces()) ledger.spaces()->remove_consumer(meta.name);
@@ -163,9 +174,9 @@ const Kind* kind_named(std::string_view kind) {
     return found == std::end(kKinds) ? nullptr : &*found;
 }
 
-const Kind& kind_of(const Object& object) {
+const Kind& kind_of(std::type_index type) {
     const auto found = std::find_if(std::begin(kKinds), std::end(kKinds),
-                                    [&](const Kind& row) { return object.type() == std::type_index(row.type); });
+                                    [&](const Kind& row) { return type == std::type_index(row.type); });
     CHECK(found != std::end(kKinds));
     return *found;
 }

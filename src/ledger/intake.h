@@ -52,6 +52,11 @@ struct Kind {
     void (*remove)(Ledger& ledger, const model::Meta& meta);
     const std::type_info& type;  // of what read() gives
 
+    template <class T>
+    bool gives() const {
+        return type == typeid(T);
+    }
+
     // Whoever judges placements has to know it.
     bool judged() const { return reader == Reader::Counts || reader == Reader::Judges; }
     // As in a path, and as the store names it: "/apis/apps/v1", "apps/replicasets".
@@ -63,8 +68,8 @@ struct Kind {
 std::span<const Kind> kinds();
 // Null: decisions do not read it.
 const Kind* kind_named(std::string_view kind);
-// Of kinds that are read alike, one.
-const Kind& kind_of(const Object& object);
+// What gives objects of this type; of kinds that are read alike, one.
+const Kind& kind_of(std::type_index type);
 // All that is known of a pod or a reservation that is gone, and enough.
 model::Meta uid_alone(std::string_view uid);
 

@@ -24,7 +24,7 @@ TEST(Intake, AnObjectFindsItsRow) {
         SCOPED_TRACE(kind.kind);
         const auto object = kind.read(*document, 0);
         ASSERT_TRUE(object.ok()) << object.error().message;
-        const Kind& found = kind_of(*object);
+        const Kind& found = kind_of(object->type());
         EXPECT_EQ(found.put, kind.put);
         EXPECT_EQ(found.change, kind.change);
         EXPECT_EQ(found.reader, kind.reader);

@@ -83,7 +83,7 @@ Result<BindGuard::Entry> BindGuard::read(const store::Event& event) {
     if (kind->reader == ledger::Reader::Judges) return Entry{};  // refused at the door
     // A reservation that was never whole harms itself only.
     const bool was_whole = event.previous && decode(*event.previous, model::read_reservation);
-    if (kind->kind == "Reservation" && !was_whole) return Entry{};
+    if (kind->gives<model::Reservation>() && !was_whole) return Entry{};
     return object.error();
 }
 

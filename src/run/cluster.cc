@@ -183,7 +183,7 @@ void Cluster::erase_pod(const std::string& key) {
     fresh_.erase(found->second.arrival);
     refusals_.erase(gone.uid);
     pods_.erase(found);
-    scheduler_.remove(*ledger::kind_named("Pod"), gone, now_);
+    scheduler_.remove(ledger::kind_of(typeid(model::Pod)), gone, now_);
 }
 
 void Cluster::displace(const std::string& ns, const std::string& name) {
@@ -200,7 +200,7 @@ void Cluster::erase_reservation(const std::string& name) {
     const ReservationPtr gone = found->second.object;
     fresh_.erase(found->second.arrival);
     reservations_.erase(found);
-    scheduler_.remove(*ledger::kind_named("Reservation"), gone->meta, now_);
+    scheduler_.remove(ledger::kind_of(typeid(model::Reservation)), gone->meta, now_);
 }
 
 void Cluster::advance_to(base::Time wall) {

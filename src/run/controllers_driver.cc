@@ -149,7 +149,7 @@ void ControllersDriver::apply_count(const std::string& resource, const ledger::K
         notify(counters_, resource, *gone);
         return objects_.uncount(kind, gone->meta);
     }
-    if (kind.plural == "pods" && !says_something(*event.text)) return;
+    if (kind.gives<model::Pod>() && !says_something(*event.text)) return;
     const auto decoded = decode(kind, event);
     if (!decoded) return tell_unreadable(kind, event, decoded.error());
     for (const size_t counter : counters_) {

@@ -34,7 +34,7 @@ Result<std::shared_ptr<const model::Pod>> decode_pod(const std::string& text, ui
 
 Result<ledger::Object> decode(const ledger::Kind& kind, const std::string& text, uint64_t revision,
                               const base::Memo* memo) {
-    if (kind.plural == "pods") return ledger::Object(TRY(decode_pod(text, revision, memo)));
+    if (kind.gives<model::Pod>()) return ledger::Object(TRY(decode_pod(text, revision, memo)));
     return kind.read(TRY(parse_here(text)), revision);
 }
 

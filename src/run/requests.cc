@@ -160,7 +160,7 @@ link::Request request_for(const sched::Plan& plan, base::Time now) {
 }
 
 const ledger::Kind& kind_of(const sched::ReadBack& read) {
-    return *ledger::kind_named(read.what == sched::ReadBack::What::Pod ? "Pod" : "Reservation");
+    return ledger::kind_of(read.what == sched::ReadBack::What::Pod ? typeid(model::Pod) : typeid(model::Reservation));
 }
 
 sched::Outcome outcome_of(const sched::Plan& plan, const Result<link::Reply>& reply) {

@@ -50,7 +50,7 @@ SchedulerDriver::SchedulerDriver(Doors doors, sched::Scheduler::Profiles profile
     for (const auto& kind : ledger::kinds()) {
         if (kind.reader == ledger::Reader::Shares && !options.shares) continue;
         link::Resource resource = resource_of(kind);
-        if (kind.plural == "pods") resource.only = kLivePods;
+        if (kind.gives<model::Pod>()) resource.only = kLivePods;
         session_.follow(std::string(kind.kind), resource);
     }
 }
@@ -104,9 +104,9 @@ void SchedulerDriver::apply(const ledger::Kind& kind, const link::FeedEvent& eve
 }
 
 void SchedulerDriver::remove(const ledger::Kind& kind, const model::Meta& meta) {
-    if (kind.kind == "Pod") extenders_.remove_pod(meta.uid);
-    if (kind.kind == "Node") extenders_.remove_node(meta.name);
-    if (kind.kind == "Reservation") classed_.erase(meta.uid);
+    if (kind.gives<model::Pod>()) extenders_.remove_pod(meta.uid);
+    if (kind.gives<model::Node>()) extenders_.remove_node(meta.name);
+    if (kind.gives<model::Reservation>()) classed_.erase(meta.uid);
     scheduler_.remove(kind, meta, now_.now);
 }
 

@@ -125,8 +125,8 @@ void WebhookDriver::apply(const ledger::Kind& kind, const link::FeedEvent& event
     const auto meta = meta_of(event);
     if (!meta) return base::log_error("Unreadable object", {{"error", meta.error()}});
     const bool gone = event.type == link::FeedEvent::Type::Gone;
-    if (kind.kind == "Reservation" || kind.kind == "Device") held_changed_ = true;
-    if (kind.kind == "Pod") {
+    if (kind.gives<model::Reservation>() || kind.gives<model::Device>()) held_changed_ = true;
+    if (kind.gives<model::Pod>()) {
         waiting_.erase(meta->full_name());
         if (gone) assumed_.erase(meta->uid);
     }

@@ -297,6 +297,7 @@ std::optional<base::Instant> Scheduler::next_wake() const {
 }
 
 void Scheduler::notify(Change change, base::Instant now) {
+    if (change == Change{}) return;
     resume_volumes_ = resume_volumes_ || change == Change::Volume;
     queue_.notify(change, now);
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <typeindex>
 #include <vector>
 
 #include "base/clock.h"
@@ -117,6 +118,9 @@ private:
         bool under_way = false;         // until it is seen, or known not to have happened
     };
 
+    // A kind of which it does more than to keep it; nullptr: it only keeps that.
+    struct Followed;
+    static const Followed* followed(std::type_index type);
     void put_node(std::shared_ptr<const model::Node> node, base::Instant now);
     void remove_node(std::string_view name, base::Instant now);
     void put_pod(model::Pod pod, base::Instant now);
