@@ -59,6 +59,7 @@ public:
         std::string path;
         uint64_t max_bytes = 100u << 20;
         int backups = 10;
+        const base::Clock* clock = &base::system_clock();
     };
     explicit AuditLog(Options options);
     // Writes what waits, for two seconds at most.

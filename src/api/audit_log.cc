@@ -104,16 +104,17 @@ private:
 }  // namespace
 
 struct AuditLog::State {
-    explicit State(Options the_options) : file(the_options) {}
+    explicit State(Options the_options) : clock(*the_options.clock), file(the_options) {}
 
     void run();
     void write(const std::vector<AuditEvent>& events);
     void lose(size_t count, const std::string& why);
 
+    const base::Clock& clock;
     LineFile file;  // the thread's
     std::mutex mutex;
     bool logged = false;
-    std::chrono::steady_clock::time_point last_log{};
+    base::Instant last_log{};
     std::condition_variable changed;
     std::vector<AuditEvent> waiting;
     bool stopping = false;
@@ -128,7 +129,7 @@ void AuditLog::State::lose(size_t count, const std::string& why) {
     {
         const std::lock_guard lock(mutex);
         if (given_up) return;
-        const auto now = std::chrono::steady_clock::now();
+        const auto now = clock.now();
         if (logged && now - last_log < kBetweenLogs) return;
         logged = true;
         last_log = now;

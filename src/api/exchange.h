@@ -1,13 +1,10 @@
 #pragma once
 
-#include <chrono>
 #include <memory>
 
 #include "api/http.h"
 
 namespace berth::api {
-
-using SteadyTime = std::chrono::steady_clock::time_point;
 
 // One client connection, seen from outside. answer() and answer_stream() may come from any thread; the rest belongs to
 // the thread's thread. They take over the caller's reference, so that the last one is dropped on the thread's thread.
@@ -20,7 +17,7 @@ public:
     // Pulls from the source unless a write is under way.
     virtual void pump() = 0;
     // Once a second.
-    virtual void check_deadline(SteadyTime now) = 0;
+    virtual void check_deadline(base::Instant now) = 0;
     // The server stops: ends the stream, closes when idle.
     virtual void finish() = 0;
     virtual void close() = 0;

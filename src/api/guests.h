@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <functional>
 #include <list>
 #include <memory>
@@ -23,7 +22,7 @@ class Guest;
 // idle ones keeps others out. Any thread.
 class Guests {
 public:
-    using Time = std::chrono::steady_clock::time_point;
+    using Time = base::Instant;
 
     Guests(const HttpOptions& options, std::shared_ptr<HttpCounters>& counters)
         : options_(options), counters_(counters) {}

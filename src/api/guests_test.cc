@@ -20,10 +20,10 @@ protected:
 
     // Idle from then on; its number is told when it must go.
     std::unique_ptr<Guest> enter(const std::string& address, int at) {
-        auto guest = guests.enter(address, Guests::Time(seconds(at)));
+        auto guest = guests.enter(address, Guests::Time{} + seconds(at));
         if (!guest) return guest;
         guest->on_eviction([this, n = ++came] { gone.push_back(n); });
-        guest->set_idle(Guests::Time(seconds(at)));
+        guest->set_idle(Guests::Time{} + seconds(at));
         return guest;
     }
 
@@ -49,7 +49,7 @@ TEST_F(GuestsTest, WhoIsKnownOrAsksForSomethingKeepsHisPlace) {
     two->set_busy();
     const auto three = enter("10.0.0.1", 0), four = enter("10.0.0.1", 0), five = enter("10.0.0.1", 9);
     EXPECT_EQ(gone, std::vector{3});
-    two->set_idle(Guests::Time(seconds(9)));
+    two->set_idle(Guests::Time{} + seconds(9));
     five->set_known();
     const auto six = enter("10.0.0.1", 13);
     EXPECT_EQ(gone, (std::vector{3, 4})) << "the second one is idle for four seconds only";
@@ -81,7 +81,7 @@ TEST_F(GuestsTest, WhenAllAreKnownALongIdleOneOfThePeerWithTheMostGoes) {
     const auto third = known("10.0.0.2", 2), watching = known("10.0.0.2", 0);
     watching->set_busy();
     first->set_busy();
-    first->set_idle(Guests::Time(seconds(4)));
+    first->set_idle(Guests::Time{} + seconds(4));
     const auto next = enter("10.0.0.3", 9);
     EXPECT_NE(next, nullptr);
     EXPECT_EQ(gone, std::vector{3});

@@ -130,6 +130,7 @@ struct HttpOptions {
     size_t max_held_per_peer = 64u << 20;  // bytes of requests, from when they are read until they are answered
     size_t max_held = 256u << 20;
     std::shared_ptr<HttpCounters> counters = {};  // where to count; its own when there is none
+    const base::Clock* clock = &base::system_clock();
 };
 
 class HttpServer {

@@ -91,7 +91,7 @@ public:
         if (outgoing_.empty() && !ending_) return;
         if (outgoing_.empty()) return end_stream();
         writing_ = true;
-        progressed_ = std::chrono::steady_clock::now();
+        progressed_ = thread_.now();
         asio::async_write(stream_, asio::buffer(outgoing_), then([this](error_code ec, size_t) {
                               writing_ = false;
                               if (ec) return close();
@@ -100,7 +100,7 @@ public:
                           }));
     }
 
-    void check_deadline(SteadyTime now) override {
+    void check_deadline(base::Instant now) override {
         const auto& options = thread_.shared().options;
         const auto spent = std::chrono::duration_cast<std::chrono::seconds>(now - since_).count();
         switch (phase_) {
@@ -163,7 +163,7 @@ private:
 
     void enter(Phase phase) {
         phase_ = phase;
-        since_ = std::chrono::steady_clock::now();
+        since_ = thread_.now();
     }
 
     void next_request() {
@@ -320,7 +320,7 @@ private:
             stream_, asio::buffer(text),
             // The deadline is about progress, not about the size of the answer.
             [self = shared_from_this(), this](const error_code& ec, size_t) -> size_t {
-                since_ = std::chrono::steady_clock::now();
+                since_ = thread_.now();
                 return ec ? 0 : 64u << 10;
             },
             then([this](error_code ec, size_t) {
@@ -372,7 +372,7 @@ private:
         thread_.shared().counters->streams.fetch_add(1, std::memory_order_relaxed);
         if (thread_.stopping()) source_->stop();
         writing_ = true;
-        progressed_ = std::chrono::steady_clock::now();
+        progressed_ = thread_.now();
         read_more();  // only to notice that the client left
         asio::async_write(stream_, asio::buffer(outgoing_), then([this](error_code ec, size_t) {
                               writing_ = false;
@@ -422,9 +422,9 @@ private:
     std::shared_ptr<const std::string> body_;  // of a large answer
     std::unique_ptr<Source> source_;
     std::shared_ptr<const PeerCertificate> peer_;
-    SteadyTime since_{};
-    SteadyTime began_{};  // the request
-    SteadyTime progressed_{};
+    base::Instant since_{};
+    base::Instant began_{};  // the request
+    base::Instant progressed_{};
     size_t body_bytes_ = 0;
     Phase phase_ = Phase::Handshake;
     bool bad_certificate_ = false;

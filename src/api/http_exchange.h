@@ -38,6 +38,7 @@ public:
     Shared& shared() { return shared_; }
     const std::string& date() const { return date_; }
     bool stopping() const { return stopping_; }
+    base::Instant now() const { return shared_.options.clock->now(); }
     void add(Exchange* exchange);
     void remove(Exchange* exchange);
     void add_stream(Exchange* exchange) { streams_.insert(exchange); }
@@ -75,13 +76,13 @@ private:
     boost::asio::steady_timer second_;
     boost::asio::steady_timer flush_;
     std::thread thread_;
-    SteadyTime last_flush_{};
+    base::Instant last_flush_{};
     // The pause between two rounds follows their cost, so that pulling never takes more than about half of the thread.
     std::chrono::nanoseconds pause_{0};
     std::atomic<bool> wake_pending_{false};
     bool flush_armed_ = false;      // one is due, or under way
     std::vector<Exchange*> round_;  // the streams that are still to be pumped
-    SteadyTime flush_begin_{};
+    base::Instant flush_begin_{};
     bool stopping_ = false;
 };
 

@@ -16,7 +16,6 @@ namespace berth::api {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
-using std::chrono::steady_clock;
 
 namespace {
 
@@ -24,10 +23,10 @@ constexpr auto kShortestPause = std::chrono::milliseconds(1);
 constexpr size_t kSlice = 64;
 constexpr auto kLongestPause = std::chrono::milliseconds(20);
 
-std::string http_date() {
-    const time_t now = std::time(nullptr);
+std::string http_date(base::Time at) {
+    const time_t seconds = at.nanos / 1'000'000'000;
     tm parts{};
-    gmtime_r(&now, &parts);
+    gmtime_r(&seconds, &parts);
     char text[40];
     return {text, std::strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", &parts)};
 }
@@ -77,7 +76,7 @@ Result<std::unique_ptr<asio::ssl::context>> tls_context(const TlsKeys& keys) {
 }  // namespace
 
 void IoThread::start() {
-    date_ = http_date();
+    date_ = http_date(shared_.options.clock->wall());
     arm_second();
     // What was accepted is made safe and placed before more is let in.
     thread_ = base::named_thread("http", [this] { run(); }, base::Turn::Behind);
@@ -119,8 +118,8 @@ void IoThread::arm_second() {
 }
 
 void IoThread::each_second() {
-    date_ = http_date();
-    each([now = steady_clock::now()](Exchange& exchange) { exchange.check_deadline(now); });
+    date_ = http_date(shared_.options.clock->wall());
+    each([now = now()](Exchange& exchange) { exchange.check_deadline(now); });
 }
 
 void IoThread::add(Exchange* exchange) {
@@ -141,10 +140,10 @@ void IoThread::wake() {
 
 void IoThread::on_wake() {
     if (flush_armed_) return;
-    const auto due = last_flush_ + pause_;
-    if (steady_clock::now() >= due) return flush();
+    const auto rest = last_flush_ + pause_ - now();
+    if (rest <= base::Duration::zero()) return flush();
     flush_armed_ = true;
-    flush_.expires_at(due);
+    flush_.expires_after(rest);
     flush_.async_wait([this](error_code ec) {
         flush_armed_ = false;
         if (!ec) flush();
@@ -155,7 +154,7 @@ void IoThread::flush() {
     flush_armed_ = true;
     wake_pending_ = false;
     round_.assign(streams_.begin(), streams_.end());
-    flush_begin_ = steady_clock::now();
+    flush_begin_ = now();
     flush_some();
 }
 
@@ -170,7 +169,7 @@ void IoThread::flush_some() {
     }
     if (!round_.empty()) return asio::post(io_, [this] { flush_some(); });
     flush_armed_ = false;
-    last_flush_ = steady_clock::now();
+    last_flush_ = now();
     pause_ = std::clamp<std::chrono::nanoseconds>(2 * (last_flush_ - flush_begin_), kShortestPause, kLongestPause);
     if (wake_pending_) on_wake();
 }
@@ -261,7 +260,7 @@ private:
     }
 
     void welcome(IoThread& thread, tcp::socket socket) {
-        auto guest = shared_.guests.enter(address_of(socket), steady_clock::now());
+        auto guest = shared_.guests.enter(address_of(socket), thread.now());
         if (guest == nullptr) return;
         asio::post(thread.io(), [&thread, socket = std::move(socket), guest = std::move(guest)]() mutable {
             const auto connection = make_connection(thread, std::move(socket), std::move(guest));

@@ -50,8 +50,12 @@ struct Profile {
     int days;
     std::vector<std::pair<int, std::string>> extensions;  // NID, value in OpenSSL's notation
     long seconds = 0;                                     // beside the days
-    time_t not_before = 0;                                // 0: a little ago
+    time_t not_before = 0;                                // 0: a little before it is issued
 };
+
+time_t seconds_of(base::Time at) {
+    return at.nanos / 1'000'000'000;
+}
 
 std::string text_of(BIO* bio) {
     char* data = nullptr;
@@ -113,7 +117,7 @@ bool add_extensions(X509* certificate, X509* issuer, const Profile& profile) {
 }
 
 // Signs itself when issuer is nullptr.
-Result<KeyPair> issue(const Profile& profile, const KeyPair* issuer) {
+Result<KeyPair> issue(const Profile& profile, const KeyPair* issuer, base::Time now) {
     const Error failed = base::internal(fmt::format("cannot make the certificate of {}", profile.subject.user));
     const Key key(EVP_EC_gen("P-256"));
     const Certificate certificate(X509_new());
@@ -122,9 +126,10 @@ Result<KeyPair> issue(const Profile& profile, const KeyPair* issuer) {
     if (!key || !certificate || (issuer != nullptr && (!ca || !ca_key))) return failed;
     X509* signer = ca ? ca.get() : certificate.get();
     X509_set_version(certificate.get(), 2);
-    const time_t begins = profile.not_before != 0 ? profile.not_before : time(nullptr) - kBackdated;
+    time_t from = seconds_of(now);
+    const time_t begins = profile.not_before != 0 ? profile.not_before : from - kBackdated;
     ASN1_TIME_set(X509_getm_notBefore(certificate.get()), begins);
-    X509_time_adj_ex(X509_getm_notAfter(certificate.get()), profile.days, profile.seconds, nullptr);
+    X509_time_adj_ex(X509_getm_notAfter(certificate.get()), profile.days, profile.seconds, &from);
     if (!set_serial(certificate.get()) || !set_subject(certificate.get(), profile.subject) ||
         X509_set_issuer_name(certificate.get(), X509_get_subject_name(signer)) != 1 ||
         X509_set_pubkey(certificate.get(), key.get()) != 1 || !add_extensions(certificate.get(), signer, profile) ||
@@ -179,11 +184,11 @@ bool signed_by(X509* certificate, const KeyPair& ca) {
     return issuer && X509_verify(certificate, X509_get0_pubkey(issuer.get())) == 1;
 }
 
-bool still_good(const KeyPair& pair, const KeyPair& ca, const std::vector<std::string>& hosts) {
+bool still_good(const KeyPair& pair, const KeyPair& ca, const std::vector<std::string>& hosts, base::Time now) {
     const Certificate certificate = parse_certificate(pair.certificate_pem);
     const Key key = parse_key(pair.key_pem);
     if (!certificate || !key || X509_check_private_key(certificate.get(), key.get()) != 1) return false;
-    time_t in_a_month = time(nullptr) + 30 * kDay;
+    time_t in_a_month = seconds_of(now) + 30 * kDay;
     if (X509_cmp_time(X509_get0_notAfter(certificate.get()), &in_a_month) <= 0) return false;
     for (const auto& host : hosts) {
         if (!names_host(certificate.get(), host)) return false;
@@ -202,50 +207,51 @@ Status write_pair(const std::string& base, const KeyPair& pair) {
 
 // The pair NAME.crt, NAME.key of the directory, issued anew unless it can be used.
 Result<KeyPair> load_or_issue(const std::string& directory, const std::string& name, const Profile& profile,
-                              const KeyPair* ca, const std::vector<std::string>& hosts) {
+                              const KeyPair* ca, const std::vector<std::string>& hosts, base::Time now) {
     const std::string base = directory + "/" + name;
     auto certificate = read_file(base + ".crt");
     auto key = read_file(base + ".key");
     if (certificate && key) {
         KeyPair found{*certificate, *key};
-        if (still_good(found, ca != nullptr ? *ca : found, hosts)) return found;
+        if (still_good(found, ca != nullptr ? *ca : found, hosts, now)) return found;
         if (ca == nullptr) {
             return base::internal(
                 fmt::format("{}.crt and its key cannot be used; remove {} to start anew", base, directory));
         }
     }
-    KeyPair made = TRY(issue(profile, ca));
+    KeyPair made = TRY(issue(profile, ca, now));
     TRY(write_pair(base, made));
     return made;
 }
 
 // What begins when all of the user's that were revoked are over.
-time_t begin_behind(const std::vector<Revocation>& revocations, const std::string& user) {
-    time_t out = time(nullptr) - kBackdated;
+time_t begin_behind(const std::vector<Revocation>& revocations, const std::string& user, base::Time now) {
+    time_t out = seconds_of(now) - kBackdated;
     for (const auto& it : revocations) {
-        if (it.of_user && it.what == user) out = std::max<time_t>(out, it.at.nanos / 1'000'000'000);
+        if (it.of_user && it.what == user) out = std::max(out, seconds_of(it.at));
     }
     return out;
 }
 
-Result<KeyPair> issue_for(const std::string& directory, const KeyPair& ca, const Subject& subject, int days) {
+Result<KeyPair> issue_for(const std::string& directory, const KeyPair& ca, const Subject& subject, int days,
+                          base::Time now) {
     Profile profile = client_profile(subject, days);
-    profile.not_before = begin_behind(TRY(read_revocations(directory)), subject.user);
-    return issue(profile, &ca);
+    profile.not_before = begin_behind(TRY(read_revocations(directory)), subject.user, now);
+    return issue(profile, &ca, now);
 }
 
 // One of our own clients; anew also when it was revoked.
 Result<KeyPair> own_client(const std::string& directory, const std::string& name, const KeyPair& ca,
-                           const Subject& subject) {
+                           const Subject& subject, base::Time now) {
     const auto revocations = TRY(read_revocations(directory));
     const auto there = read_file(directory + "/" + name + ".crt");
     if (there) {
         const Certificate certificate = parse_certificate(*there);
         if (certificate && revoked(revocations, read_certificate(certificate.get()))) {
-            return TRY(renew_client(directory, name)).now;
+            return TRY(renew_client(directory, name, now)).now;
         }
     }
-    return load_or_issue(directory, name, client_profile(subject), &ca, {});
+    return load_or_issue(directory, name, client_profile(subject), &ca, {}, now);
 }
 
 // Rows that an earlier version wrote for an admin.token, and did not take back when that file was removed.
@@ -255,7 +261,7 @@ bool of_admin_token(const TokenRow& row) {
 }
 
 // The admin's token, and its row among those that the server compares with: it follows the file.
-Status load_or_make_admin_token(const std::string& directory, Pki& pki) {
+Status load_or_make_admin_token(const std::string& directory, Pki& pki, base::Time now) {
     const std::string path = fmt::format("{}/{}", directory, kAdminToken);
     pki.admin_token = read_token(path).value_or("");
     if (pki.admin_token.empty()) {
@@ -266,8 +272,7 @@ Status load_or_make_admin_token(const std::string& directory, Pki& pki) {
     const std::string before = token_rows_text(rows);
     const std::string hash = sha256_hex(pki.admin_token);
     const auto same = std::find_if(rows.begin(), rows.end(), [&](const TokenRow& row) { return row.hash == hash; });
-    TokenRow own{hash, std::string(kAdmin),     {"system:masters"}, base::system_clock().wall(),
-                 {},   std::string(kAdminToken)};
+    TokenRow own{hash, std::string(kAdmin), {"system:masters"}, now, {}, std::string(kAdminToken)};
     if (same != rows.end() && same->created) own.created = same->created;
     std::erase_if(rows, [&](const TokenRow& row) { return row.hash == hash || of_admin_token(row); });
     rows.push_back(std::move(own));
@@ -291,24 +296,24 @@ Status check_modes(const std::string& directory) {
 
 }  // namespace
 
-Result<Pki> open_pki(const std::string& directory, const std::vector<std::string>& hosts) {
+Result<Pki> open_pki(const std::string& directory, const std::vector<std::string>& hosts, base::Time now) {
     TRY(base::make_private_directory(directory));
     const DirectoryLock lock = TRY(DirectoryLock::take(directory));
     TRY(check_modes(directory));
     Pki pki;
-    const KeyPair ca = TRY(load_or_issue(directory, "ca", ca_profile(), nullptr, {}));
+    const KeyPair ca = TRY(load_or_issue(directory, "ca", ca_profile(), nullptr, {}, now));
     pki.ca_pem = ca.certificate_pem;
-    pki.server = TRY(load_or_issue(directory, "server", server_profile(hosts), &ca, hosts));
-    pki.admin = TRY(own_client(directory, "admin", ca, {std::string(kAdmin), {"system:masters"}}));
-    pki.scheduler = TRY(own_client(directory, "scheduler", ca, {"berth-scheduler", {"berth:schedulers"}}));
-    TRY(load_or_make_admin_token(directory, pki));
+    pki.server = TRY(load_or_issue(directory, "server", server_profile(hosts), &ca, hosts, now));
+    pki.admin = TRY(own_client(directory, "admin", ca, {std::string(kAdmin), {"system:masters"}}, now));
+    pki.scheduler = TRY(own_client(directory, "scheduler", ca, {"berth-scheduler", {"berth:schedulers"}}, now));
+    TRY(load_or_make_admin_token(directory, pki, now));
     return pki;
 }
 
 Result<KeyPair> issue_client(const std::string& directory, const std::string& user,
-                             const std::vector<std::string>& groups, int days) {
+                             const std::vector<std::string>& groups, int days, base::Time now) {
     const KeyPair ca = TRY(read_pair(directory + "/ca"));
-    const KeyPair made = TRY(issue_for(directory, ca, {user, groups}, days));
+    const KeyPair made = TRY(issue_for(directory, ca, {user, groups}, days, now));
     const auto says = read_certificate(parse_certificate(made.certificate_pem).get());
     TRY(base::make_private_directory(directory + "/issued"));
     TRY(write_private_file(fmt::format("{}/issued/{}.crt", directory, says.serial), made.certificate_pem));
@@ -331,20 +336,20 @@ Result<std::vector<Issued>> client_certificates(const std::string& directory) {
     return out;
 }
 
-Result<Renewed> renew_client(const std::string& directory, const std::string& name) {
+Result<Renewed> renew_client(const std::string& directory, const std::string& name, base::Time now) {
     const std::string base = directory + "/" + name;
     Renewed out{TRY(read_pair(base)), {}};
     const Certificate old = parse_certificate(out.before.certificate_pem);
     if (!old) return base::internal(fmt::format("{}.crt cannot be read", base));
     const auto says = read_certificate(old.get());
     const KeyPair ca = TRY(read_pair(directory + "/ca"));
-    out.now = TRY(issue_for(directory, ca, {says.common_name, says.organizations}, kClientDays));
+    out.now = TRY(issue_for(directory, ca, {says.common_name, says.organizations}, kClientDays, now));
     TRY(write_pair(base, out.now));
     return out;
 }
 
 Result<ServingCertificate> issue_serving(const std::string& name, const std::vector<std::string>& hosts,
-                                         std::chrono::seconds life) {
+                                         std::chrono::seconds life, base::Time now) {
     Profile authority = ca_profile(), server = server_profile(hosts);
     authority.subject.user = name + "-ca";
     server.subject.user = name;
@@ -352,8 +357,8 @@ Result<ServingCertificate> issue_serving(const std::string& name, const std::vec
         profile->days = 0;
         profile->seconds = life.count();
     }
-    const KeyPair ca = TRY(issue(authority, nullptr));
-    return ServingCertificate{ca.certificate_pem, TRY(issue(server, &ca))};
+    const KeyPair ca = TRY(issue(authority, nullptr, now));
+    return ServingCertificate{ca.certificate_pem, TRY(issue(server, &ca, now))};
 }
 
 std::string random_token() {

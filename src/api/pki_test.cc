@@ -14,6 +14,8 @@
 namespace berth::api {
 namespace {
 
+const base::Time kNow = base::system_clock().wall();
+
 struct Directory {
     Directory() {
         char name[] = "/tmp/berth-pki-XXXXXX";
@@ -27,9 +29,9 @@ struct Directory {
 
 TEST(Pki, StaysTheSameOverRestarts) {
     const Directory directory;
-    const auto first = open_pki(directory.path, {"localhost", "127.0.0.1"});
+    const auto first = open_pki(directory.path, {"localhost", "127.0.0.1"}, kNow);
     ASSERT_TRUE(first.ok()) << first.error().message;
-    const auto second = open_pki(directory.path, {"localhost", "127.0.0.1"});
+    const auto second = open_pki(directory.path, {"localhost", "127.0.0.1"}, kNow);
     ASSERT_TRUE(second.ok());
     EXPECT_EQ(first->ca_pem, second->ca_pem);
     EXPECT_EQ(first->server.certificate_pem, second->server.certificate_pem);
@@ -39,10 +41,25 @@ TEST(Pki, StaysTheSameOverRestarts) {
     EXPECT_EQ(info.st_mode & 0777, 0600U);
 }
 
+TEST(Pki, TheServersCertificateIsIssuedAgainAMonthBeforeItsEnd) {
+    const Directory directory;
+    const auto after = [](int days) { return kNow + std::chrono::hours(24 * days); };
+    const auto first = open_pki(directory.path, {"localhost"}, kNow);
+    const auto early = open_pki(directory.path, {"localhost"}, after(334));
+    const auto late = open_pki(directory.path, {"localhost"}, after(336));
+    ASSERT_TRUE(first.ok() && early.ok() && late.ok());
+    EXPECT_EQ(first->server.certificate_pem, early->server.certificate_pem);
+    EXPECT_NE(first->server.certificate_pem, late->server.certificate_pem);
+    EXPECT_EQ(first->ca_pem, late->ca_pem) << "it is good for ten years";
+    const auto later = open_pki(directory.path, {"localhost"}, after(336 + 334));
+    ASSERT_TRUE(later.ok());
+    EXPECT_EQ(late->server.certificate_pem, later->server.certificate_pem) << "good for a year from then";
+}
+
 TEST(Pki, ANewHostGetsANewServerCertificateOfTheSameAuthority) {
     const Directory directory;
-    const auto first = open_pki(directory.path, {"localhost"});
-    const auto second = open_pki(directory.path, {"localhost", "10.1.2.3"});
+    const auto first = open_pki(directory.path, {"localhost"}, kNow);
+    const auto second = open_pki(directory.path, {"localhost", "10.1.2.3"}, kNow);
     ASSERT_TRUE(first.ok() && second.ok());
     EXPECT_EQ(first->ca_pem, second->ca_pem);
     EXPECT_EQ(first->admin.certificate_pem, second->admin.certificate_pem);
@@ -51,20 +68,20 @@ TEST(Pki, ANewHostGetsANewServerCertificateOfTheSameAuthority) {
 
 TEST(Pki, AKeyThatOthersMayReadIsRefused) {
     const Directory directory;
-    ASSERT_TRUE(open_pki(directory.path, {"localhost"}).ok());
+    ASSERT_TRUE(open_pki(directory.path, {"localhost"}, kNow).ok());
     for (const auto* file : {"ca.key", "server.key", "admin.key", "scheduler.key", "admin.token", "tokens"}) {
         const std::string path = directory.path + "/" + file;
         ASSERT_EQ(::chmod(path.c_str(), 0644), 0);
-        const auto opened = open_pki(directory.path, {"localhost"});
+        const auto opened = open_pki(directory.path, {"localhost"}, kNow);
         ASSERT_FALSE(opened.ok()) << file;
         EXPECT_NE(opened.error().message.find("chmod 600 " + path), std::string::npos) << opened.error().message;
         ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
     }
-    EXPECT_TRUE(open_pki(directory.path, {"localhost"}).ok());
+    EXPECT_TRUE(open_pki(directory.path, {"localhost"}, kNow).ok());
     ASSERT_EQ(::chmod(directory.path.c_str(), 0770), 0);
-    EXPECT_FALSE(open_pki(directory.path, {"localhost"}).ok()) << "who writes there brings keys of his own";
+    EXPECT_FALSE(open_pki(directory.path, {"localhost"}, kNow).ok()) << "who writes there brings keys of his own";
     ASSERT_EQ(::chmod(directory.path.c_str(), 0755), 0);
-    EXPECT_TRUE(open_pki(directory.path, {"localhost"}).ok());
+    EXPECT_TRUE(open_pki(directory.path, {"localhost"}, kNow).ok());
 }
 
 struct Asked : Directory {
@@ -141,12 +158,12 @@ TEST(Authn, TokensEnd) {
 
 TEST(Authn, ATokenOfAFileGoesWithTheFile) {
     Asked t;
-    const auto pki = open_pki(t.path, {"localhost"});
+    const auto pki = open_pki(t.path, {"localhost"}, kNow);
     ASSERT_TRUE(pki.ok());
     EXPECT_TRUE(t.ask("Bearer " + pki->admin_token)->in("system:masters"));
     std::filesystem::remove(t.path + "/admin.token");
     EXPECT_FALSE(t.ask("Bearer " + pki->admin_token));
-    const auto again = open_pki(t.path, {"localhost"});
+    const auto again = open_pki(t.path, {"localhost"}, kNow);
     ASSERT_TRUE(again.ok());
     EXPECT_NE(again->admin_token, pki->admin_token);
     EXPECT_FALSE(t.ask("Bearer " + pki->admin_token));
@@ -157,7 +174,7 @@ TEST(Authn, ATokenOfAFileGoesWithTheFile) {
 TEST(Authn, WhatAnEarlierVersionLeftForAnAdminTokenGoes) {
     Asked t;
     t.write(sha256_hex("old") + " berth-admin system:masters\n" + sha256_hex("mine") + " ann system:masters\n");
-    ASSERT_TRUE(open_pki(t.path, {"localhost"}).ok());
+    ASSERT_TRUE(open_pki(t.path, {"localhost"}, kNow).ok());
     EXPECT_FALSE(t.ask("Bearer old"));
     EXPECT_TRUE(t.ask("Bearer mine"));
 }
@@ -179,15 +196,15 @@ TEST(Authn, RevokedCertificatesAreRefused) {
 
 TEST(Pki, ARevokedClientGetsANewCertificate) {
     const Directory directory;
-    const auto first = open_pki(directory.path, {"localhost"});
+    const auto first = open_pki(directory.path, {"localhost"}, kNow);
     ASSERT_TRUE(first.ok());
-    ASSERT_TRUE(issue_client(directory.path, "system:node:n1", {"system:nodes"}, 1).ok());
+    ASSERT_TRUE(issue_client(directory.path, "system:node:n1", {"system:nodes"}, 1, kNow).ok());
     const auto known = client_certificates(directory.path);
     ASSERT_EQ(known->size(), 3U);
     EXPECT_EQ(known->at(2).says.common_name, "system:node:n1");
     EXPECT_EQ(known->at(2).file, "issued/" + known->at(2).says.serial + ".crt");
     ASSERT_TRUE(write_revocations(directory.path, {{true, "berth-admin", base::system_clock().wall()}}).ok());
-    const auto second = open_pki(directory.path, {"localhost"});
+    const auto second = open_pki(directory.path, {"localhost"}, kNow);
     ASSERT_TRUE(second.ok());
     EXPECT_NE(first->admin.certificate_pem, second->admin.certificate_pem);
     EXPECT_EQ(first->scheduler.certificate_pem, second->scheduler.certificate_pem);

@@ -25,7 +25,7 @@ public:
         source = std::move(body);
     }
     void pump() override {}
-    void check_deadline(SteadyTime) override {}
+    void check_deadline(base::Instant) override {}
     void finish() override {}
     void close() override {}
 

@@ -19,7 +19,8 @@ struct Hello {
 class TlsTest : public testing::Test {
 protected:
     TlsTest() {
-        const auto serving = issue_serving("test", {"127.0.0.1"}, std::chrono::hours(1)).value();
+        const auto serving =
+            issue_serving("test", {"127.0.0.1"}, std::chrono::hours(1), base::system_clock().wall()).value();
         HttpOptions options;
         options.threads = 1;
         options.tls = TlsKeys{serving.pair.certificate_pem, serving.pair.key_pem, serving.ca_pem};

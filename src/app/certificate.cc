@@ -48,7 +48,8 @@ Status issue_certificate(const CertificateOptions& options) {
         return base::bad_request("say where to: --out NAME for NAME.crt and NAME.key, or --kubeconfig FILE");
     }
     const auto files = TRY(CredentialFiles::open(options.data_dir));
-    const auto pair = TRY(api::issue_client(files.pki(), options.user, options.groups, options.days));
+    const auto pair =
+        TRY(api::issue_client(files.pki(), options.user, options.groups, options.days, base::system_clock().wall()));
     if (!options.kubeconfig.empty()) return files.write_kubeconfig(options.kubeconfig, options.user, pair, "");
     TRY(api::write_private_file(options.out + ".key", pair.key_pem));
     return api::write_private_file(options.out + ".crt", pair.certificate_pem);
@@ -71,7 +72,8 @@ Result<std::string> plain_serial(const std::string& given) {
 Status renew_own(const CredentialFiles& files, const std::vector<api::Revocation>& revocations) {
     for (const auto& [file, says] : TRY(api::client_certificates(files.pki()))) {
         if (file.starts_with("issued/") || !api::revoked(revocations, says)) continue;
-        const auto renewed = TRY(api::renew_client(files.pki(), file.substr(0, file.rfind('.'))));
+        const auto renewed =
+            TRY(api::renew_client(files.pki(), file.substr(0, file.rfind('.')), base::system_clock().wall()));
         const auto swap = [&](const std::string& before, const std::string& now) {
             return files.replace_in_kubeconfigs(api::base64_encode(before), api::base64_encode(now));
         };

@@ -27,10 +27,9 @@ void DriverThread::run() {
 }
 
 void DriverThread::wait(base::Duration most) {
-    const auto now = std::chrono::steady_clock::now();
-    const auto end = now + most;
-    std::this_thread::sleep_until(std::min(now + throttle_.after(now, base::processor_time()), end));
-    wake_.wait(end - std::chrono::steady_clock::now());
+    const auto now = clock_.now();
+    std::this_thread::sleep_for(std::min(throttle_.after(now, base::processor_time()), most));
+    wake_.wait(now + most - clock_.now());
 }
 
 }  // namespace berth::app

@@ -115,7 +115,7 @@ Status Server::open_door(const ServerOptions& options) {
             "refusing to listen on {} without TLS: only loopback addresses may be served in the clear", address.host));
     }
     const auto hosts = certificate_hosts(address.host);
-    const api::Pki pki = TRY(api::open_pki(options.data_dir + "/pki", hosts));
+    const api::Pki pki = TRY(api::open_pki(options.data_dir + "/pki", hosts, base::system_clock().wall()));
     auto credentials = TRY(api::Credentials::open(options.data_dir + "/pki", base::system_clock()));
     context_ = std::make_unique<api::ApiContext>(*store_, base::system_clock(), base::seed_from_system());
     context_->here = options.here;

@@ -12,8 +12,8 @@ namespace {
 constexpr size_t kMostReview = 4u << 20;  // of a resize: the pod as it was and as it is to be, 1.5 MiB each
 
 Result<run::ServingKeys> issue(const std::string& host, base::Duration life) {
-    auto made =
-        TRY(api::issue_serving("berth-webhook", {host}, std::chrono::duration_cast<std::chrono::seconds>(life)));
+    auto made = TRY(api::issue_serving("berth-webhook", {host}, std::chrono::duration_cast<std::chrono::seconds>(life),
+                                       base::system_clock().wall()));
     return run::ServingKeys{made.pair.certificate_pem, made.pair.key_pem, made.ca_pem};
 }
 

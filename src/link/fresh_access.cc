@@ -25,8 +25,7 @@ Result<FreshAccess> FreshAccess::open(AccessOptions options, const base::Clock& 
     return out;
 }
 
-FreshAccess::FreshAccess(Access access)
-    : clock_(&base::system_clock()), fixed_(true), files_(access), access_(std::move(access)) {}
+FreshAccess::FreshAccess(Access access) : clock_(nullptr), fixed_(true), files_(access), access_(std::move(access)) {}
 
 const Access& FreshAccess::get() {
     if (fixed_) return access_;

@@ -39,7 +39,7 @@ private:
     void keep(const Credential& credential);
 
     AccessOptions options_;
-    const base::Clock* clock_;
+    const base::Clock* clock_;  // null: what is given does not age
     bool fixed_ = false;
     Access files_;   // as they were read
     Access access_;  // the same, with the credential

@@ -16,7 +16,6 @@ namespace {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
-using std::chrono::steady_clock;
 
 constexpr size_t kReadBlock = 64u << 10;
 constexpr size_t kWriteBlock = 64u << 10;
@@ -25,7 +24,7 @@ constexpr int32_t kWindow = 16 << 20;
 
 struct Stream {
     HttpCall call;
-    SteadyTime since;
+    base::Instant since;
     WireAnswer answer = {};
     size_t body_sent = 0;
     bool too_large = false;
@@ -92,7 +91,7 @@ public:
         waiting_.push_back(std::move(call));
         if (phase_ == Phase::Connecting) return;
         phase_ = Phase::Connecting;
-        since_ = steady_clock::now();
+        since_ = now();
         transport_->connect(HttpTransport::Offer::Http2OrHttp1, [self = self()](const std::string& trouble) {
             trouble.empty() ? self->opened() : self->fail(trouble);
         });
@@ -105,7 +104,7 @@ public:
     void leave() override { leaving_ = true; }
     bool closed() const override { return phase_ == Phase::Closed; }
 
-    void check(SteadyTime now) override {
+    void check(base::Instant now) override {
         if (phase_ == Phase::Connecting) return check_waiting(now);
         if (phase_ != Phase::Open) return;
         std::vector<int32_t> overdue;
@@ -125,11 +124,12 @@ public:
     }
 
 private:
+    base::Instant now() const { return target_->clock.now(); }
     std::shared_ptr<Connection> self() { return std::static_pointer_cast<Connection>(shared_from_this()); }
     std::string trouble(std::string_view what) const { return fmt::format("{}: {}", target_->access.url(), what); }
 
     // A connection that is not made in time for one call is tried anew for all.
-    void check_waiting(SteadyTime now) {
+    void check_waiting(base::Instant now) {
         if (now - since_ > kConnectWithin) return fail("connecting took too long");
         for (const auto& call : waiting_) {
             if (now > call.due) return fail("the answer took too long");
@@ -142,7 +142,7 @@ private:
             return refused_(std::exchange(waiting_, {}), std::move(transport_));
         }
         phase_ = Phase::Open;
-        heard_ = steady_clock::now();
+        heard_ = now();
         make_session();
         for (auto& call : std::exchange(waiting_, {})) submit(std::move(call));
         read();
@@ -175,7 +175,7 @@ private:
     }
 
     void submit(HttpCall call) {
-        auto stream = std::make_unique<Stream>(Stream{std::move(call), steady_clock::now()});
+        auto stream = std::make_unique<Stream>(Stream{std::move(call), now()});
         const WireRequest& request = stream->call.request;
         const std::string path = target_->access.path + request.target;
         // Most paths come once: they would only push the others out of the table of headers.
@@ -266,7 +266,7 @@ private:
     }
 
     void take(size_t size) {
-        heard_ = steady_clock::now();
+        heard_ = now();
         const auto taken = nghttp2_session_mem_recv(session_, in_.data(), size);
         if (taken < 0) return fail(nghttp2_strerror(static_cast<int>(taken)));
         tell_ended();
@@ -305,8 +305,8 @@ private:
     bool leaving_ = false;
     bool writing_ = false;
     bool flush_posted_ = false;
-    SteadyTime since_;  // connecting began
-    SteadyTime heard_;  // the last bytes
+    base::Instant since_;  // connecting began
+    base::Instant heard_;  // the last bytes
     nghttp2_session* session_ = nullptr;
     std::vector<HttpCall> waiting_;                       // for the connection
     std::map<int32_t, std::unique_ptr<Stream>> streams_;  // under way

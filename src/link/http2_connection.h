@@ -13,7 +13,7 @@ namespace berth::link {
 // A request whose whole answer is wanted.
 struct HttpCall {
     WireRequest request;
-    SteadyTime due;
+    base::Instant due;
     std::function<void(WireResult)> done;
 };
 
@@ -28,7 +28,7 @@ public:
     virtual void leave() = 0;
     virtual bool closed() const = 0;
     // Now and then: gives up what is overdue.
-    virtual void check(SteadyTime now) = 0;
+    virtual void check(base::Instant now) = 0;
 };
 
 // Of a server that does not speak HTTP/2: the calls that waited for it, of which nothing was sent, and the way to it.

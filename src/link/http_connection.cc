@@ -16,7 +16,6 @@ namespace {
 namespace asio = boost::asio;
 namespace http = boost::beast::http;
 using boost::system::error_code;
-using std::chrono::steady_clock;
 
 constexpr size_t kReadBlock = 64u << 10;
 constexpr uint32_t kMostHeaders = 64u << 10;
@@ -47,11 +46,12 @@ public:
                std::unique_ptr<HttpTransport> connected)
         : target_(std::move(target)), owner_(std::move(owner)), phase_(connected ? Phase::Idle : Phase::New) {
         transport_ = connected ? std::move(connected) : std::make_unique<HttpTransport>(target_);
+        since_ = now();
     }
 
     void begin(Turn turn) override {
         turn_ = std::make_shared<Turn>(std::move(turn));
-        since_ = steady_clock::now();
+        since_ = now();
         if (phase_ == Phase::Idle) return write();
         phase_ = Phase::Connecting;
         transport_->connect(HttpTransport::Offer::Http1, [self = self()](const std::string& trouble) {
@@ -62,7 +62,7 @@ public:
     void resume() override {
         if (!paused_ || phase_ != Phase::Body) return;
         paused_ = false;
-        since_ = steady_clock::now();
+        since_ = now();
         parse();
     }
 
@@ -78,7 +78,7 @@ public:
         return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
     }
 
-    void check(SteadyTime now) override {
+    void check(base::Instant now) override {
         if (!turn_) return;
         if (phase_ == Phase::Connecting && now - since_ > kConnectWithin) return fail("connecting took too long");
         if (phase_ == Phase::Body && turn_->idle) {
@@ -88,9 +88,10 @@ public:
         }
     }
 
-    SteadyTime since() const override { return since_; }
+    base::Instant since() const override { return since_; }
 
 private:
+    base::Instant now() const { return target_->clock.now(); }
     std::shared_ptr<Connection> self() { return std::static_pointer_cast<Connection>(shared_from_this()); }
 
     void write() {
@@ -118,7 +119,7 @@ private:
                 self->buffer_.commit(n);
                 const auto room = self->buffer_.prepare(kReadBlock);
                 self->buffer_.commit(self->transport_->read_on(room.data(), room.size()));
-                self->since_ = steady_clock::now();
+                self->since_ = self->now();
                 self->parse();
             });
         });
@@ -168,7 +169,7 @@ private:
     void finish() {
         const auto keep = self();
         const auto turn = std::move(turn_);
-        since_ = steady_clock::now();
+        since_ = now();
         if (parser_->keep_alive() && buffer_.size() == 0) {
             phase_ = Phase::Idle;
             owner_.freed(keep);
@@ -201,7 +202,7 @@ private:
     boost::beast::flat_buffer buffer_;
     std::optional<Parser> parser_;
     std::shared_ptr<Turn> turn_;  // null: nobody waits
-    SteadyTime since_ = steady_clock::now();
+    base::Instant since_;
     Phase phase_;
     bool paused_ = false;
 };

@@ -16,7 +16,7 @@ struct HttpHead {
 // One request and who wants its answer.
 struct Turn {
     WireRequest request;
-    SteadyTime due;                           // by then the answer is whole; of a stream: its head has come
+    base::Instant due;                        // by then the answer is whole; of a stream: its head has come
     std::optional<base::Duration> idle = {};  // a stream, that ends when nothing comes for so long
     std::function<void(const HttpHead&)> head;
     std::function<bool(std::string_view)> data;
@@ -37,8 +37,8 @@ public:
     // Between two turns, and the server has not closed it.
     virtual bool reusable() = 0;
     // Now and then: gives up what is overdue.
-    virtual void check(SteadyTime now) = 0;
-    virtual SteadyTime since() const = 0;  // the beginning or end of its last turn
+    virtual void check(base::Instant now) = 0;
+    virtual base::Instant since() const = 0;  // the beginning or end of its last turn
 };
 
 // `freed` gets a connection whose turn is over; `closed` one that is of no more use.

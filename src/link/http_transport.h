@@ -4,24 +4,23 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/stream.hpp>
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "base/clock.h"
 #include "link/kubeconfig.h"
 
 // The bytes below HTTP. Only the HTTP units include this.
 namespace berth::link {
-
-using SteadyTime = std::chrono::steady_clock::time_point;
 
 constexpr auto kConnectWithin = std::chrono::seconds(10);
 
 // Where connections go, and as whom.
 struct HttpTarget {
     boost::asio::io_context& io;
+    const base::Clock& clock;
     Access access;
     std::unique_ptr<boost::asio::ssl::context> tls;  // null: plain TCP
 };

@@ -24,7 +24,6 @@ namespace {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
-using std::chrono::steady_clock;
 
 constexpr auto kSweep = std::chrono::milliseconds(250);
 // Shorter than servers keep idle connections, so that a request rarely meets one that is just being closed.
@@ -88,16 +87,16 @@ Turn turn_of(HttpCall call) {
     return turn;
 }
 
-// base::Loop over an io_context: one thread, real time.
+// base::Loop over an io_context: one thread.
 class AsioLoop final : public base::Loop {
 public:
-    explicit AsioLoop(asio::io_context& io) : io_(io) {}
+    AsioLoop(asio::io_context& io, const base::Clock& clock) : io_(io), clock_(clock) {}
 
     void post(Task task) override { asio::post(io_, std::move(task)); }
     base::TimerId run_at(base::Instant at, Task task) override {
         const uint64_t id = ++last_;
         auto& timer = timers_.try_emplace(id, io_).first->second;
-        timer.expires_at(SteadyTime(std::chrono::nanoseconds(at.nanos)));
+        timer.expires_after(at - clock_.now());
         timer.async_wait([this, id, task = std::move(task)](error_code ec) {
             if (ec || timers_.erase(id) == 0) return;
             task();
@@ -105,17 +104,18 @@ public:
         return {id};
     }
     bool cancel(base::TimerId timer) override { return timers_.erase(timer.value) > 0; }
-    const base::Clock& clock() const override { return base::system_clock(); }
+    const base::Clock& clock() const override { return clock_; }
 
 private:
     asio::io_context& io_;
+    const base::Clock& clock_;
     std::map<uint64_t, asio::steady_timer> timers_;
     uint64_t last_ = 0;
 };
 
 class HttpWire final : public Wire {
 public:
-    explicit HttpWire(FreshAccess access) : access_(std::move(access)) {}
+    HttpWire(FreshAccess access, const base::Clock& clock) : clock_(clock), access_(std::move(access)) {}
     ~HttpWire() override { stop(); }
 
     Status start() {
@@ -138,7 +138,7 @@ public:
         if (!is_path(request.target)) {
             return loop_.post([done = std::move(done), what = no_path(request)] { done(WireTrouble{what, false}); });
         }
-        HttpCall call{std::move(request), steady_clock::now() + most, std::move(done)};
+        HttpCall call{std::move(request), clock_.now() + most, std::move(done)};
         if (!try_http2_) {
             begin(turn_of(std::move(call)));
             return;
@@ -150,7 +150,7 @@ public:
     std::unique_ptr<WireStream> open(WireRequest request, base::Duration idle, StreamSink sink) override {
         freshen();
         Turn turn;
-        turn.due = steady_clock::now() + std::chrono::seconds(30);
+        turn.due = clock_.now() + std::chrono::seconds(30);
         turn.idle = idle;
         turn.head = [head = std::move(sink.head)](const HttpHead& from) { head(from.code); };
         turn.data = std::move(sink.data);
@@ -197,7 +197,7 @@ private:
         WakeThrottle throttle;
         while (io_.run_one() > 0) {
             io_.poll();
-            std::this_thread::sleep_for(throttle.after(steady_clock::now(), base::processor_time()));
+            std::this_thread::sleep_for(throttle.after(clock_.now(), base::processor_time()));
         }
     }
 
@@ -208,7 +208,7 @@ private:
     // New credentials mean new connections; those with a turn finish it.
     Status use(const Access& access) {
         if (target_ && target_->access == access) return {};
-        HttpTarget target{io_, access, nullptr};
+        HttpTarget target{io_, clock_, access, nullptr};
         if (access.tls) target.tls = TRY(tls_context(access));
         target_ = std::make_shared<const HttpTarget>(std::move(target));
         try_http2_ = access.tls;
@@ -284,7 +284,7 @@ private:
         sweep_.async_wait([this](error_code ec) {
             if (ec) return;
             freshen();  // before a credential expires, also while nobody asks
-            const auto now = steady_clock::now();
+            const auto now = clock_.now();
             std::vector<HttpConnectionPtr> all;
             for (const auto& [raw, weak] : connections_) {
                 if (auto connection = weak.lock()) all.push_back(std::move(connection));
@@ -301,6 +301,7 @@ private:
         });
     }
 
+    const base::Clock& clock_;
     FreshAccess access_;
     std::shared_ptr<const HttpTarget> target_;
     bool try_http2_ = false;                                 // until the server has chosen otherwise
@@ -312,26 +313,26 @@ private:
     // After what its handlers use: dropping them drops connections.
     asio::io_context io_{1};
     asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
-    AsioLoop loop_{io_};
+    AsioLoop loop_{io_, clock_};
     PluginThread plugin_{loop_};
     asio::steady_timer sweep_{io_};
     std::thread thread_;
 };
 
-Result<std::unique_ptr<Wire>> started(FreshAccess access) {
-    auto wire = std::make_unique<HttpWire>(std::move(access));
+Result<std::unique_ptr<Wire>> started(FreshAccess access, const base::Clock& clock) {
+    auto wire = std::make_unique<HttpWire>(std::move(access), clock);
     TRY(wire->start());
     return std::unique_ptr<Wire>(std::move(wire));
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Wire>> http_wire(const AccessOptions& options) {
-    return started(TRY(FreshAccess::open(options, base::system_clock())));
+Result<std::unique_ptr<Wire>> http_wire(const AccessOptions& options, const base::Clock& clock) {
+    return started(TRY(FreshAccess::open(options, clock)), clock);
 }
 
-Result<std::unique_ptr<Wire>> http_wire(Access access) {
-    return started(FreshAccess(std::move(access)));
+Result<std::unique_ptr<Wire>> http_wire(Access access, const base::Clock& clock) {
+    return started(FreshAccess(std::move(access)), clock);
 }
 
 }  // namespace berth::link

@@ -78,8 +78,7 @@ private:
     void call(Request request, Answered<T> answer, Send send, Read read) {
         auto call = std::make_shared<Call<Request, Response>>();
         call->request = std::move(request);
-        call->context.set_deadline(std::chrono::system_clock::now() +
-                                   std::chrono::duration_cast<std::chrono::system_clock::duration>(deadline_));
+        call->context.set_deadline(gpr_time_from_nanos(deadline_.count(), GPR_TIMESPAN));  // from when it begins
         auto* out = call.get();
         // The channel lives at least as long as its calls.
         send(*out, [call, answer = std::move(answer), read, keep = channel_](const grpc::Status& status) {

@@ -112,7 +112,8 @@ private:
 
 class Gate final : public IriGate {
 public:
-    Gate(Take take, base::Metrics* metrics, const GateLimits& limits) : take_(std::move(take)), limits_(limits) {
+    Gate(Take take, base::Metrics* metrics, const GateLimits& limits, const base::Clock& clock)
+        : take_(std::move(take)), limits_(limits), clock_(clock) {
         if (metrics != nullptr) {
             ended_ = &metrics->counter(
                 "berth_fleet_ended_connections_total",
@@ -153,6 +154,7 @@ public:
 
     // --- for the connections
     asio::io_context& io() { return io_; }
+    base::Instant now() const { return clock_.now(); }
     asio::ssl::context* tls() { return tls_.get(); }
     const GateLimits& limits() const { return limits_; }
     // Whether who showed this certificate may not ask.
@@ -275,7 +277,7 @@ private:
             if (!oldest) oldest = one;
         }
         if (strangers >= limits_.unknown) oldest->close("it had not said who it is when others came");
-        auto one = std::make_shared<Passing>(*this, std::move(socket), base::system_clock().now());
+        auto one = std::make_shared<Passing>(*this, std::move(socket), now());
         all_.push_back(one);
         one->start();
     }
@@ -284,8 +286,8 @@ private:
         second_.expires_after(std::chrono::seconds(1));
         second_.async_wait([this](error_code) {
             if (stopping_) return;
-            const auto now = base::system_clock().now();
-            for (const auto& one : std::list(all_)) one->close_if_late(now);
+            const auto at = now();
+            for (const auto& one : std::list(all_)) one->close_if_late(at);
             if (const auto count = std::exchange(refused_, 0); count > 0)
                 base::log_warning("Connections were ended or refused", {{"count", count}, {"last", last_why_}});
             tick();
@@ -294,6 +296,7 @@ private:
 
     const Take take_;
     GateLimits limits_;
+    const base::Clock& clock_;
     std::unique_ptr<asio::ssl::context> tls_;
     std::vector<std::string> clients_;
     base::Counter* ended_ = nullptr;
@@ -340,7 +343,7 @@ void Passing::tell_stranger() {
     told_.clear();
     for (const auto stream : check_.streams()) told_ += refused_call(stream);
     if (told_.empty()) return read_outer();
-    if (const auto why = check_.from_server(told_, base::system_clock().now()); !why.empty()) return close(why);
+    if (const auto why = check_.from_server(told_, gate_.now()); !why.empty()) return close(why);
     send_outer(told_, [self = shared_from_this()](error_code) { self->read_outer(); });
 }
 
@@ -366,7 +369,7 @@ void Passing::read_outer() {
 void Passing::take_from_outer(std::string_view piece) {
     if (closed_) return;
     const size_t held = check_.held();
-    if (const auto why = check_.from_client(piece, base::system_clock().now()); !why.empty()) return close(why);
+    if (const auto why = check_.from_client(piece, gate_.now()); !why.empty()) return close(why);
     if (stranger_) return tell_stranger();
     if (check_.held() > held) gate_.keep_budget();
     upward_ += piece;
@@ -387,7 +390,7 @@ void Passing::read_inner() {
     if (closed_) return;
     inner_.async_read_some(asio::buffer(down_), [self = shared_from_this()](error_code ec, size_t size) {
         if (ec || self->closed_) return self->close("");
-        const auto now = base::system_clock().now();
+        const auto now = self->gate_.now();
         const std::string_view bytes(self->down_.data(), size);
         if (const auto why = self->check_.from_server(bytes, now); !why.empty()) return self->close(why);
         self->send_outer(bytes, [self](error_code failed) { failed ? self->close("") : self->read_inner(); });
@@ -396,7 +399,7 @@ void Passing::read_inner() {
 
 // The bytes stay where they are until it is done.
 void Passing::send_outer(std::string_view bytes, std::function<void(error_code)> then) {
-    writing_ = base::system_clock().now();
+    writing_ = gate_.now();
     const auto written = [self = shared_from_this(), then = std::move(then)](error_code ec, size_t) {
         self->writing_.reset();
         then(ec);
@@ -421,8 +424,9 @@ void Passing::close(std::string_view why) {
 }  // namespace
 
 Result<std::unique_ptr<IriGate>> IriGate::start(const IriAddress& where, const IriKeys& keys, Take take,
-                                                base::Metrics* metrics, const GateLimits& limits) {
-    auto out = std::make_unique<Gate>(std::move(take), metrics, limits);
+                                                base::Metrics* metrics, const GateLimits& limits,
+                                                const base::Clock& clock) {
+    auto out = std::make_unique<Gate>(std::move(take), metrics, limits, clock);
     TRY(out->open(where, keys));
     return std::unique_ptr<IriGate>(std::move(out));
 }

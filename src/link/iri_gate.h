@@ -28,7 +28,8 @@ public:
     virtual ~IriGate() = default;
     virtual int port() const = 0;  // of TCP
     static Result<std::unique_ptr<IriGate>> start(const IriAddress& where, const IriKeys& keys, Take take,
-                                                  base::Metrics* metrics = nullptr, const GateLimits& limits = {});
+                                                  base::Metrics* metrics = nullptr, const GateLimits& limits = {},
+                                                  const base::Clock& clock = base::system_clock());
 };
 
 }  // namespace berth::link

@@ -310,7 +310,7 @@ public:
     ~Serving() override {
         // Whoever is still answered is cut off; he asks again elsewhere.
         gate_.reset();
-        if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
+        if (server_ != nullptr) server_->Shutdown(gpr_time_from_seconds(1, GPR_TIMESPAN));
     }
     int port() const override { return gate_->port(); }
 

@@ -102,12 +102,12 @@ public:
         return {};
     }
 
-    Result<ProgramEnd> wait(int stop) {
-        const auto due = base::system_clock().now() + program_.most;
+    Result<ProgramEnd> wait(int stop, const base::Clock& clock) {
+        const auto due = clock.now() + program_.most;
         while (true) {
             std::array<pollfd, 4> files{pollfd{output_.ours.get(), POLLIN, 0}, pollfd{errors_.ours.get(), POLLIN, 0},
                                         pollfd{process_.get(), POLLIN, 0}, pollfd{stop, POLLIN, 0}};
-            const auto left = std::chrono::ceil<std::chrono::milliseconds>(due - base::system_clock().now());
+            const auto left = std::chrono::ceil<std::chrono::milliseconds>(due - clock.now());
             if (left.count() <= 0) {
                 return says(fmt::format("did not end within {}", model::duration_text(program_.most)));
             }
@@ -191,10 +191,10 @@ private:
 
 }  // namespace
 
-Result<ProgramEnd> run_program(const Program& program, int stop) {
+Result<ProgramEnd> run_program(const Program& program, int stop, const base::Clock& clock) {
     Child child(program);
     TRY(child.start());
-    return child.wait(stop);
+    return child.wait(stop, clock);
 }
 
 }  // namespace berth::link

@@ -29,6 +29,6 @@ struct ProgramEnd {
 
 // Runs it and waits. An Error when it cannot be started, prints or lasts more than it may, or when `stop` becomes
 // readable meanwhile: then it, and what it started, has been ended.
-Result<ProgramEnd> run_program(const Program& program, int stop = -1);
+Result<ProgramEnd> run_program(const Program& program, int stop = -1, const base::Clock& clock = base::system_clock());
 
 }  // namespace berth::link

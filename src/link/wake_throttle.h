@@ -1,8 +1,9 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
+
+#include "base/clock.h"
 
 namespace berth::link {
 
@@ -12,8 +13,8 @@ namespace berth::link {
 // processor on a busy machine has worked no more for that, and makes nobody wait again.
 class WakeThrottle {
 public:
-    using Instant = std::chrono::steady_clock::time_point;
-    using Span = std::chrono::steady_clock::duration;
+    using Instant = base::Instant;
+    using Span = base::Duration;
 
     // It has done its work `now`, and has used so much processor time since it began.
     Span after(Instant now, Span processor) {

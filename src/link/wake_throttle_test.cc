@@ -15,13 +15,13 @@ struct Rested {
 
 Rested second_of(WakeThrottle& rest, WakeThrottle::Span period, WakeThrottle::Span work) {
     Rested out;
-    WakeThrottle::Instant now{1h};
+    auto now = WakeThrottle::Instant{} + 1h;
     WakeThrottle::Span processor{};
-    for (const auto end = now + 1s; now < end; now += period) {
+    for (const auto end = now + 1s; now < end; now = now + period) {
         const auto span = rest.after(now + work, processor += work);
         out.all += span;
         out.longest = std::max(out.longest, span);
-        now += span;
+        now = now + span;
     }
     return out;
 }
@@ -33,7 +33,7 @@ TEST(WakeThrottle, WhoWorksLittleDoesNotRest) {
 
 TEST(WakeThrottle, ABurstOfAMillisecondIsFree) {
     WakeThrottle rest;
-    const WakeThrottle::Instant start{1h};
+    const auto start = WakeThrottle::Instant{} + 1h;
     EXPECT_EQ(rest.after(start + 1ms, 1ms), 0ms);
     EXPECT_GT(rest.after(start + 2ms, 2ms), 10ms);
 }
@@ -47,7 +47,7 @@ TEST(WakeThrottle, WhoWorksMuchRestsMostOfTheTime) {
 
 TEST(WakeThrottle, WhoWaitedForAProcessorDoesNotRest) {
     WakeThrottle rest;
-    const WakeThrottle::Instant start{1h};
+    const auto start = WakeThrottle::Instant{} + 1h;
     EXPECT_EQ(rest.after(start, 100us), 0ms);
     EXPECT_EQ(rest.after(start + 50ms, 200us), 0ms) << "50 ms passed between being woken and here";
 }
@@ -55,7 +55,7 @@ TEST(WakeThrottle, WhoWaitedForAProcessorDoesNotRest) {
 // No hour of work is paid for by a day of rests.
 TEST(WakeThrottle, DebtIsForgiven) {
     WakeThrottle rest;
-    const WakeThrottle::Instant start{1h};
+    const auto start = WakeThrottle::Instant{} + 1h;
     EXPECT_EQ(rest.after(start, 1h), 20ms);
     EXPECT_EQ(rest.after(start + 100ms, 1h + 100us), 0ms);
 }

@@ -71,8 +71,8 @@ private:
 
 class SqliteLog : public Log {
 public:
-    SqliteLog(std::unique_ptr<DirLock> lock, std::unique_ptr<LogFile> file, KeepLimits keep)
-        : lock_(std::move(lock)), file_(std::move(file)), garbage_(keep) {}
+    SqliteLog(std::unique_ptr<DirLock> lock, std::unique_ptr<LogFile> file, KeepLimits keep, const base::Clock& clock)
+        : clock_(clock), lock_(std::move(lock)), file_(std::move(file)), garbage_(keep) {}
     ~SqliteLog() override { close(); }
 
     Extent extent() const override { return file_->extent(); }
@@ -83,7 +83,6 @@ public:
     void close() override;
 
 private:
-    using Clock = std::chrono::steady_clock;
     // Entries that share a transaction: first written into the open one, then committed, then safe.
     struct Batch {
         size_t entries = 0;
@@ -97,7 +96,7 @@ private:
     void run();
     Status work();
     Next wait();
-    bool commit_is_due(Clock::time_point now) const;
+    bool commit_is_due(base::Instant now) const;
     Status turn(Next);
     std::vector<EntryPtr> take();
     Status add(const std::vector<EntryPtr>&);
@@ -108,6 +107,7 @@ private:
     Status tidy(bool idle);
     Status compact();
 
+    const base::Clock& clock_;
     std::unique_ptr<DirLock> lock_;  // outlives the file
     std::unique_ptr<LogFile> file_;
     Garbage garbage_;
@@ -116,9 +116,9 @@ private:
     Batch open_;            // in the transaction
     Batch flying_;          // committed, and not yet safe
     size_t last_size_ = 0;  // of the batch before
-    Clock::time_point acknowledged_at_;
-    Clock::time_point committed_at_;                   // the batch before
-    std::optional<Clock::time_point> unsynced_since_;  // the note of what was acknowledged
+    base::Instant acknowledged_at_;
+    base::Instant committed_at_;                   // the batch before
+    std::optional<base::Instant> unsynced_since_;  // the note of what was acknowledged
 
     std::mutex mutex_;
     std::condition_variable wake_;
@@ -196,7 +196,7 @@ Status SqliteLog::work() {
 }
 
 // What is in the transaction waits for those before it, and under load a little for company.
-bool SqliteLog::commit_is_due(Clock::time_point now) const {
+bool SqliteLog::commit_is_due(base::Instant now) const {
     if (open_.entries == 0 || flying_.entries > 0) return false;
     return last_size_ < kWorthWaiting || open_.entries >= last_size_ || now >= committed_at_ + kLongestGathering;
 }
@@ -211,13 +211,14 @@ SqliteLog::Next SqliteLog::wait() {
     }
     if (open_.entries > 0) {
         wanted_ = last_size_ - open_.entries;
-        wake_.wait_until(lock, committed_at_ + kLongestGathering, [&] { return queue_.size() >= wanted_ || closing_; });
+        wake_.wait_for(lock, committed_at_ + kLongestGathering - clock_.now(),
+                       [&] { return queue_.size() >= wanted_ || closing_; });
         return Next::Work;
     }
     wanted_ = 1;
     const auto something = [&] { return !queue_.empty() || closing_ || garbage_.too_much(); };
     if (unsynced_since_) {
-        wake_.wait_until(lock, acknowledged_at_ + kQuiet, something);
+        wake_.wait_for(lock, acknowledged_at_ + kQuiet - clock_.now(), something);
     } else {
         wake_.wait(lock, something);
     }
@@ -229,9 +230,9 @@ Status SqliteLog::turn(Next next) {
     TRY(add(take()));
     Batch landed;
     TRY(land(landed));
-    if (commit_is_due(Clock::now())) TRY(commit(landed));
+    if (commit_is_due(clock_.now())) TRY(commit(landed));
     if (landed.entries > 0) TRY(acknowledge(landed));
-    const bool late = unsynced_since_ && Clock::now() >= *unsynced_since_ + kLongestUnsynced;
+    const bool late = unsynced_since_ && clock_.now() >= *unsynced_since_ + kLongestUnsynced;
     if (late || (unsynced_since_ && next == Next::Idle)) TRY(sync_acknowledged());
     return tidy(next == Next::Idle);
 }
@@ -273,7 +274,7 @@ Status SqliteLog::commit(Batch& landed) {
     TRY(file_->commit());
     const Batch batch = std::exchange(open_, {});
     last_size_ = batch.entries;
-    committed_at_ = Clock::now();
+    committed_at_ = clock_.now();
     if (batch.entries < kWorthWaiting && landed.entries == 0) {
         TRY(file_->sync());
         landed = batch;
@@ -286,7 +287,7 @@ Status SqliteLog::commit(Batch& landed) {
 
 Status SqliteLog::acknowledge(const Batch& landed) {
     TRY(file_->acknowledge(landed.last));
-    acknowledged_at_ = Clock::now();
+    acknowledged_at_ = clock_.now();
     if (!unsynced_since_) unsynced_since_ = acknowledged_at_;
     sink_->durable(landed.last);
     return {};
@@ -315,7 +316,8 @@ Result<std::unique_ptr<Log>> sqlite_log(SqliteOptions options) {
     const DataDir dir{options.data_dir};
     auto lock = TRY(DirLock::take(dir));
     auto file = TRY(LogFile::open(dir, options.tuning));
-    return std::unique_ptr<Log>(std::make_unique<SqliteLog>(std::move(lock), std::move(file), options.keep));
+    return std::unique_ptr<Log>(
+        std::make_unique<SqliteLog>(std::move(lock), std::move(file), options.keep, *options.clock));
 }
 
 }  // namespace berth::store

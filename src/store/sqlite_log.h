@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "base/clock.h"
 #include "store/garbage.h"
 #include "store/log.h"
 #include "store/log_file.h"
@@ -13,6 +14,7 @@ struct SqliteOptions {
     std::string data_dir;
     KeepLimits keep = {};
     FileTuning tuning = {};
+    const base::Clock* clock = &base::system_clock();
 };
 
 // A log in data_dir/store.db with a thread of its own. What was appended while the last batch was written becomes the
