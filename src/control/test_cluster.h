@@ -19,6 +19,7 @@ using Reconcilers = std::vector<std::unique_ptr<Reconciler>>;
 class Cluster {
 public:
     explicit Cluster(Reconcilers reconcilers) : reconcilers_(std::move(reconcilers)) {}
+    virtual ~Cluster() = default;
 
     void put(const std::string& resource, Json document) {
         JsonObject& meta = base::object_at(document, {"metadata"});
@@ -27,9 +28,7 @@ public:
             meta["name"] = fmt::format("{}{}", std::string_view(meta["generateName"].as_string()), serial_);
         }
         if (!meta.contains("creationTimestamp")) meta["creationTimestamp"] = model::time_text(now);
-        const auto object = read_object(std::make_shared<const std::string>(base::to_text(document)), ++revision_);
-        ASSERT_NE(object, nullptr);
-        objects.put(resource, object);
+        keep(resource, base::to_text(document), ++revision_);
     }
     void put_text(const std::string& resource, std::string_view text) { put(resource, *base::parse_json(text)); }
 
@@ -55,20 +54,16 @@ public:
     std::vector<std::string> told;  // the reasons of the events
     base::Time now = *model::parse_time("2026-01-01T00:00:00Z");
 
-private:
-    void collect(const Reconciler& reconciler, Writes& writes) {
-        std::set<Key> targets;
-        for (auto& target : reconciler.standing()) targets.insert(target);
-        for (const auto& resource : reconciler.watches()) {
-            for (const auto& object : objects.list(resource)) {
-                for (auto& target : reconciler.concerned(resource, *object, objects)) targets.insert(target);
-            }
-        }
-        for (const auto& target : targets) {
-            for (auto& write : reconciler.reconcile(target, objects, now).writes) writes.push_back(std::move(write));
-        }
+protected:
+    virtual void keep(const std::string& resource, const std::string& text, uint64_t revision) {
+        const auto object = read_object(std::make_shared<const std::string>(text), revision);
+        ASSERT_NE(object, nullptr);
+        objects.put(resource, object);
     }
 
+    Reconcilers reconcilers_;
+
+    // As a server would.
     void carry_out(const Write& write) {
         if (write.event) told.push_back(write.event->reason);
         const auto object = objects.find(write.resource, write.ns, write.name);
@@ -91,6 +86,21 @@ private:
         if (released || write.subresource == "finalize") return objects.remove(write.resource, write.ns, write.name);
         put(write.resource, document);
     }
+
+private:
+    void collect(const Reconciler& reconciler, Writes& writes) {
+        std::set<Key> targets;
+        for (auto& target : reconciler.standing()) targets.insert(target);
+        for (const auto& resource : reconciler.watches()) {
+            for (const auto& object : objects.list(resource)) {
+                for (auto& target : reconciler.concerned(resource, *object, objects)) targets.insert(target);
+            }
+        }
+        for (const auto& target : targets) {
+            for (auto& write : reconciler.reconcile(target, objects, now).writes) writes.push_back(std::move(write));
+        }
+    }
+
     void erase(const std::string& resource, const Object& object) {
         const Json* finalizers = base::find(object.document(), {"metadata", "finalizers"});
         if (!finalizers || finalizers->as_array().empty()) {
@@ -101,7 +111,6 @@ private:
         put(resource, document);
     }
 
-    Reconcilers reconcilers_;
     uint64_t serial_ = 0;
     uint64_t revision_ = 0;
 };

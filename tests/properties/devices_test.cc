@@ -13,6 +13,7 @@
 #include "model/allocated.h"
 #include "model/device_request.h"
 #include "part_records.h"
+#include "stored_devices.h"
 #include "town.h"
 
 namespace berth::properties {
@@ -34,19 +35,9 @@ public:
 
 private:
     void fill(const std::string& name) {
-        Cards& cards = nodes_[name];
-        const auto gpus = static_cast<int>(random_.between(1, 4));
-        const auto on_switch = static_cast<int>(random_.between(1, 2));
-        for (int i = 0; i < gpus; ++i) {
-            const int64_t memory = random_.chance(1, 3) ? 1001 : 16'000;
-            cards[{"gpu", i}] = {{{"core", 100}, {"ratio", 100}, {"memory", memory << 20}},
-                                 {},
-                                 random_.chance(1, 8) ? "" : fmt::format("p{}", i / on_switch)};
-        }
-        for (int i = 0; i < static_cast<int>(random_.below(3)); ++i) {
-            Card& card = cards[{"rdma", i}] = {{{"core", 100}}, {}, fmt::format("p{}", i)};
-            for (size_t vf = 0; vf < random_.below(4); ++vf)
-                card.functions.insert(fmt::format("{}.{}.{}", name, i, vf));
+        nodes_[name] = random_cards(random_, name, static_cast<int>(random_.between(1, 2)));
+        for (auto& [key, card] : nodes_[name]) {
+            if (key.first == "gpu" && random_.chance(1, 8)) card.pcie.clear();
         }
     }
 
@@ -54,36 +45,14 @@ private:
     void write(const std::string& name) {
         JsonArray devices;
         for (const auto& [key, card] : nodes_[name]) {
-            JsonObject resources;
-            for (const auto& [what, amount] : card.has) {
-                const std::string resource = key.first == "rdma" ? "rdma"
-                                             : what == "ratio"   ? "gpu-memory-ratio"
-                                             : what == "memory"  ? "gpu-memory"
-                                                                 : "gpu-core";
-                resources["koordinator.sh/" + resource] = fmt::format("{}", amount);
-            }
-            JsonArray functions;
-            for (const auto& bus : card.functions) functions.push_back(JsonObject{{"minor", 0}, {"busID", bus}});
-            devices.push_back(JsonObject{
-                {"type", key.first},
-                {"minor", key.second},
-                {"health", !ill_.contains({name, key})},
-                {"resources", resources},
-                {"topology", JsonObject{{"socketID", 0}, {"nodeID", 0}, {"pcieID", card.pcie}}},
-                {"vfGroups", JsonArray{JsonObject{{"labels", JsonObject{{"a", "b"}}}, {"vfs", functions}}}}});
+            devices.push_back(document_of(key, card, !ill_.contains({name, key})));
         }
         const JsonObject notes{
             {"scheduling.koordinator.sh/gpu-partitions",
              R"({"2":[{"minors":[0,2],"allocationScore":2},{"minors":[1,3],"allocationScore":1}]})"}};
-        JsonObject meta{{"name", name}, {"uid", "device-" + name}, {"resourceVersion", fmt::format("{}", ++revision_)}};
+        JsonObject meta{{"name", name}, {"uid", "device-" + name}};
         if (random_.chance(1, 4)) meta["annotations"] = notes;
-        base::JsonParser parser;
-        const std::string text = base::to_text(
-            JsonObject{{"kind", "Device"}, {"metadata", meta}, {"spec", JsonObject{{"devices", devices}}}});
-        auto read = model::read_device(*parser.parse(text));
-        ASSERT_TRUE(read) << read.error().message;
-        read->meta.revision = revision_;
-        stored_[name] = std::make_shared<const model::Device>(std::move(*read));
+        stored_[name] = stored_device(std::move(meta), std::move(devices), ++revision_);
         tell([device = stored_[name]](ledger::Ledger& ledger) { ledger.put(device); });
     }
     void disturb() override {

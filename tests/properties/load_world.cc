@@ -8,7 +8,6 @@
 #include "control/low_node_load.h"
 #include "control/migration.h"
 #include "control/test_objects.h"
-#include "model/kinds/patch.h"
 #include "model/kinds/path.h"
 #include "model/reservation.h"
 #include "model/times.h"
@@ -35,7 +34,7 @@ JsonObject amounts(const Amounts& of) {
 }  // namespace
 
 LoadWorld::LoadWorld(uint64_t seed, control::DeschedulerConfig config)
-    : now(*model::parse_time("2026-01-01T00:00:00Z")), random(seed), config_(std::move(config)) {
+    : Cluster({}), random(seed), config_(std::move(config)) {
     restart();
     const int64_t count = roll(3, 6);
     for (int64_t i = 0; i < count; ++i) {
@@ -68,16 +67,15 @@ int64_t LoadWorld::roll(int64_t first, int64_t last) {
 }
 
 void LoadWorld::restart() {
-    controllers_.clear();
-    controllers_.push_back(control::low_node_load_reconciler(config_.load));
-    controllers_.push_back(control::migration_reconciler(config_.limits));
+    reconcilers_.clear();
+    reconcilers_.push_back(control::low_node_load_reconciler(config_.load));
+    reconcilers_.push_back(control::migration_reconciler(config_.limits));
 }
 
-void LoadWorld::put(const std::string& resource, const Json& document) {
-    const std::string text = base::to_text(document);
-    if (resource != model::kReservationResource) return control::keep(objects_, resource, text, ++revision_);
-    // Rooms are kept here.
-    objects_.put(resource, control::read_object(std::make_shared<const std::string>(text), ++revision_));
+// Rooms are counted here, and nowhere else.
+void LoadWorld::keep(const std::string& resource, const std::string& text, uint64_t revision) {
+    if (resource == model::kReservationResource) return Cluster::keep(resource, text, revision);
+    control::keep(objects, resource, text, revision);
 }
 
 void LoadWorld::put_node(const std::string& name) {
@@ -193,7 +191,7 @@ void LoadWorld::start(const std::string& app, const std::string& node) {
                        (apps.at(app).zone.empty() || apps.at(app).zone == machines.at("n0").zone);
     task.node = !node.empty() ? node : first ? "n0" : place_for(task, "");
     if (task.node.empty()) return;
-    const std::string name = fmt::format("{}-{}", app, ++serial_);
+    const std::string name = fmt::format("{}-{}", app, ++names_);
     task.uid = "uid-" + name;
     tasks[name] = task;
     put_pod(name);
@@ -214,8 +212,8 @@ void LoadWorld::disturb() {
             break;
         case 1: {
             const std::string app = at->second.app;
-            objects_.remove("pods", "ns", at->first);
-            objects_.uncount(*ledger::kind_named("Pod"), ledger::uid_alone(at->second.uid));
+            objects.remove("pods", "ns", at->first);
+            objects.uncount(*ledger::kind_named("Pod"), ledger::uid_alone(at->second.uid));
             tasks.erase(at);
             start(app, "");
             break;
@@ -237,16 +235,16 @@ void LoadWorld::disturb() {
 void LoadWorld::settle(const Watch& watch) {
     for (int round = 0; round < 100; ++round) {
         bool idle = true;
-        for (size_t i = 0; i < controllers_.size(); ++i) {
+        for (size_t i = 0; i < reconcilers_.size(); ++i) {
             std::set<control::Key> targets;
-            for (const auto& key : controllers_[i]->standing()) targets.insert(key);
-            for (const auto& job : objects_.list(control::kMigrationJobs)) {
+            for (const auto& key : reconcilers_[i]->standing()) targets.insert(key);
+            for (const auto& job : objects.list(control::kMigrationJobs)) {
                 if (i == 1) targets.insert({"", job->meta.name});
             }
             for (const auto& target : targets) {
-                const auto wanted = controllers_[i]->reconcile(target, objects_, now);
+                const auto wanted = reconcilers_[i]->reconcile(target, objects, now);
                 watch(wanted.writes, i == 0);
-                for (const auto& write : wanted.writes) carry_out(write);
+                for (const auto& write : wanted.writes) do_write(write);
                 // An eviction that a budget refuses is asked for again by the clock.
                 idle = idle && std::all_of(wanted.writes.begin(), wanted.writes.end(),
                                            [](const auto& write) { return write.subresource == "eviction"; });
@@ -258,42 +256,38 @@ void LoadWorld::settle(const Watch& watch) {
     ADD_FAILURE() << "they never want nothing";
 }
 
-void LoadWorld::carry_out(const control::Write& write) {
+void LoadWorld::do_write(const control::Write& write) {
     if (write.subresource == "eviction") return evict(write.name);
     ASSERT_FALSE(write.resource == "pods") << "pods go by eviction alone";
-    if (write.verb == control::Write::Verb::Create) {
-        Json document = write.body;
-        JsonObject& meta = base::object_at(document, {"metadata"});
-        meta["uid"] = fmt::format("uid-{}", ++serial_);
-        meta["creationTimestamp"] = model::time_text(now);
-        const std::string name(meta["name"].get_string());
-        if (write.resource == model::kReservationResource) {
-            // The scheduler: at once, or nowhere.
-            for (const auto& [pod, job] : under_way) {
-                if (job == name) rooms_[name] = pod;
-            }
-            const auto task = tasks.find(rooms_[name]);
-            const std::string node = task == tasks.end() ? "" : place_for(task->second, asked_node(document));
-            if (!node.empty()) room_node_[name] = node;
-            const JsonObject no_room{{"type", "Scheduled"}, {"status", "False"}, {"reason", "Unschedulable"}};
-            base::object_at(document, {"status"}) =
-                node.empty() ? JsonObject{{"phase", "Pending"}, {"conditions", JsonArray{no_room}}}
-                             : JsonObject{{"phase", "Available"}, {"nodeName", node}};
-        }
-        return put(write.resource, document);
+    const bool room = write.resource == model::kReservationResource;
+    control::Write done = write;
+    if (room && write.verb == control::Write::Verb::Create) {
+        const std::string name(base::find_string(write.body, {"metadata", "name"}));
+        base::object_at(done.body, {"status"}) = place_room(name, write.body);
+        return carry_out(done);
     }
-    const auto object = objects_.find(write.resource, write.ns, write.name);
-    if (!object || (write.revision != 0 && write.revision != object->meta.revision)) return;
-    if (write.verb == control::Write::Verb::Delete) {
-        if (write.resource == model::kReservationResource) room_node_.erase(write.name);
-        return objects_.remove(write.resource, write.ns, write.name);
-    }
-    Json document = object->document();
-    ASSERT_TRUE(model::apply_merge_patch(document, write.body));
-    if (write.resource != "nodes") return put(write.resource, document);
+    carry_out(done);
+    const auto object = objects.find(write.resource, write.ns, write.name);
+    if (room && !object) room_node_.erase(write.name);
+    if (write.resource != "nodes" || !object) return;
+    const Json document = object->document();
     const Json* note = base::find(document, {"metadata", "annotations", control::kBusyNode});
     machines.at(write.name).note = note ? std::string(note->get_string()) : "";
-    put_node(write.name);
+}
+
+// The scheduler's part: at once, or nowhere. The status.
+JsonObject LoadWorld::place_room(const std::string& name, const Json& reservation) {
+    for (const auto& [pod, job] : under_way) {
+        if (job == name) rooms_[name] = pod;
+    }
+    const auto task = tasks.find(rooms_[name]);
+    const std::string node = task == tasks.end() ? "" : place_for(task->second, asked_node(reservation));
+    if (!node.empty()) {
+        room_node_[name] = node;
+        return {{"phase", "Available"}, {"nodeName", node}};
+    }
+    const JsonObject no_room{{"type", "Scheduled"}, {"status", "False"}, {"reason", "Unschedulable"}};
+    return {{"phase", "Pending"}, {"conditions", JsonArray{no_room}}};
 }
 
 // The server's part: a budget counts pods, and whoever is evicted is made again where room was kept for him.
@@ -313,15 +307,15 @@ void LoadWorld::evict(const std::string& name) {
     for (const auto& [reservation, pod] : rooms_) {
         if (pod == name && room_node_.contains(reservation)) room = reservation;
     }
-    objects_.remove("pods", "ns", name);
-    objects_.uncount(*ledger::kind_named("Pod"), ledger::uid_alone(task.uid));
+    objects.remove("pods", "ns", name);
+    objects.uncount(*ledger::kind_named("Pod"), ledger::uid_alone(task.uid));
     tasks.erase(found);
     LoadTask next = task;
     next.node = room.empty() ? place_for(task, "") : room_node_.at(room);
-    const std::string fresh = fmt::format("{}-{}", task.app, ++serial_);
+    const std::string fresh = fmt::format("{}-{}", task.app, ++names_);
     if (!room.empty()) {
         room_node_.erase(room);
-        Json document = objects_.find(model::kReservationResource, "", room)->document();
+        Json document = objects.find(model::kReservationResource, "", room)->document();
         base::object_at(document, {"status"}) =
             JsonObject{{"phase", "Succeeded"},
                        {"nodeName", next.node},
@@ -338,7 +332,7 @@ void LoadWorld::evict(const std::string& name) {
 void LoadWorld::keep_books() {
     under_way.clear();
     had_job.clear();
-    for (const auto& job : objects_.list(control::kMigrationJobs)) {
+    for (const auto& job : objects.list(control::kMigrationJobs)) {
         const auto phase = model::string_at(job->document(), ".status.phase");
         const std::string pod(model::string_at(job->document(), ".spec.podRef.name"));
         had_job.emplace(model::string_at(job->document(), ".spec.podRef.uid"));

@@ -12,8 +12,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "control/descheduler_config.h"
-#include "control/objects.h"
-#include "control/reconciler.h"
+#include "control/test_cluster.h"
 
 // A cluster of busy and idle nodes for whoever moves pods: what runs there, what it uses, budgets, and whatever a
 // server and a scheduler would do about a write. It is kept in plain numbers, from which the objects are made.
@@ -46,8 +45,10 @@ struct LoadTask {
     base::Time born;
 };
 
-class LoadWorld {
+class LoadWorld : private control::Cluster {
 public:
+    using Cluster::now;
+
     LoadWorld(uint64_t seed, control::DeschedulerConfig config);
 
     // What the descheduler's controllers want now is done, until they want nothing; `watch` sees each write before.
@@ -66,29 +67,27 @@ public:
     std::map<std::string, std::string> under_way;  // job by pod, of those that have not ended
     std::set<std::string> had_job;                 // uids whose job is there, ended or not
     std::map<std::string, int> evicted;            // by app
-    base::Time now;
     std::mt19937_64 random;
     size_t moves = 0, refused = 0;
 
 private:
     int64_t roll(int64_t first, int64_t last);
-    void put(const std::string& resource, const Json& document);
+    void keep(const std::string& resource, const std::string& text, uint64_t revision) override;
     void put_node(const std::string& name);
     void put_pod(const std::string& name);
     void put_metric(const std::string& name);
     void start(const std::string& app, const std::string& node);
-    void carry_out(const control::Write& write);
+    void do_write(const control::Write& write);
+    JsonObject place_room(const std::string& name, const Json& reservation);
     void evict(const std::string& name);
     void keep_books();
     Amounts free_on(const std::string& node) const;
     std::string place_for(const LoadTask& task, const std::string& only);
 
     control::DeschedulerConfig config_;
-    control::Objects objects_;
-    std::vector<std::unique_ptr<control::Reconciler>> controllers_;
     std::map<std::string, std::string> rooms_;  // reservation -> pod that it is made for
     std::map<std::string, std::string> room_node_;
-    uint64_t revision_ = 0, serial_ = 0;
+    uint64_t names_ = 0;
 };
 
 }  // namespace berth::properties

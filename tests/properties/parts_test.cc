@@ -12,6 +12,7 @@
 #include "model/allocated.h"
 #include "model/device_request.h"
 #include "part_records.h"
+#include "stored_devices.h"
 #include "town.h"
 
 namespace berth::properties {
@@ -70,7 +71,7 @@ public:
             computer.cores = static_cast<int>(2 * random_.between(1, 4));
             computer.numas = random_.chance(1, 2) ? 2 : 1;
             computer.ratio = random_.chance(1, 3) ? 150 : 100;
-            fill(computer, name);
+            computer.cards = random_cards(random_, name, 2);
             write_node(name);
             write_topology(name);
             write_device(name);
@@ -80,21 +81,6 @@ public:
     size_t forged() const { return forged_.size(); }
 
 private:
-    void fill(Computer& computer, const std::string& name) {
-        const auto gpus = static_cast<int>(random_.between(1, 4));
-        for (int i = 0; i < gpus; ++i) {
-            const int64_t memory = random_.chance(1, 3) ? 1001 : 16'000;
-            computer.cards[{"gpu", i}] = {
-                {{"core", 100}, {"ratio", 100}, {"memory", memory << 20}}, {}, fmt::format("p{}", i / 2)};
-        }
-        for (int i = 0; i < static_cast<int>(random_.below(3)); ++i) {
-            Card& card = computer.cards[{"rdma", i}] = {{{"core", 100}}, {}, fmt::format("p{}", i)};
-            for (size_t vf = 0; vf < random_.below(4); ++vf) {
-                card.functions.insert(fmt::format("{}.{}.{}", name, i, vf));
-            }
-        }
-    }
-
     // ---- what is stored of a machine
 
     void write_node(const std::string& name) {
@@ -133,24 +119,6 @@ private:
         topologies_[name] = topology;
         tell([topology](ledger::Ledger& ledger) { ledger.put(topology); });
     }
-    JsonObject card_document(const CardKey& key, const Card& card, bool healthy) const {
-        JsonObject resources;
-        for (const auto& [what, amount] : card.has) {
-            const std::string resource = key.first == "rdma" ? "rdma"
-                                         : what == "ratio"   ? "gpu-memory-ratio"
-                                         : what == "memory"  ? "gpu-memory"
-                                                             : "gpu-core";
-            resources["koordinator.sh/" + resource] = fmt::format("{}", amount);
-        }
-        JsonArray functions;
-        for (const auto& bus : card.functions) functions.push_back(JsonObject{{"minor", 0}, {"busID", bus}});
-        return {{"type", key.first},
-                {"minor", key.second},
-                {"health", healthy},
-                {"resources", resources},
-                {"topology", JsonObject{{"socketID", 0}, {"nodeID", 0}, {"pcieID", card.pcie}}},
-                {"vfGroups", JsonArray{JsonObject{{"labels", JsonObject{{"a", "b"}}}, {"vfs", functions}}}}};
-    }
     void write_device(const std::string& name) {
         const Computer& computer = computers_[name];
         if (!computer.device) {
@@ -159,11 +127,9 @@ private:
         }
         JsonArray list;
         for (const auto& [key, card] : computer.cards) {
-            if (computer.has(key)) list.push_back(card_document(key, card, computer.gives(key)));
+            if (computer.has(key)) list.push_back(document_of(key, card, computer.gives(key)));
         }
-        JsonObject meta{{"name", name},
-                        {"uid", fmt::format("device-{}-{}", name, computer.generation)},
-                        {"resourceVersion", fmt::format("{}", ++revision_)}};
+        JsonObject meta{{"name", name}, {"uid", fmt::format("device-{}-{}", name, computer.generation)}};
         if (computer.honors) {
             meta["labels"] = JsonObject{{"node.koordinator.sh/gpu-partition-policy", "Honor"}};
             meta["annotations"] =
@@ -171,12 +137,7 @@ private:
                             R"({"1":[{"minors":[0]},{"minors":[3]}],"2":[{"minors":[0,2],"allocationScore":2},)"
                             R"({"minors":[1,3],"allocationScore":1}]})"}};
         }
-        base::JsonParser parser;
-        auto read = model::read_device(*parser.parse(base::to_text(
-            JsonObject{{"kind", "Device"}, {"metadata", meta}, {"spec", JsonObject{{"devices", list}}}})));
-        ASSERT_TRUE(read) << read.error().message;
-        read->meta.revision = revision_;
-        devices_[name] = std::make_shared<const model::Device>(std::move(*read));
+        devices_[name] = stored_device(std::move(meta), std::move(list), ++revision_);
         tell([device = devices_[name]](ledger::Ledger& ledger) { ledger.put(device); });
     }
 
