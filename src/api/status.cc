@@ -42,18 +42,11 @@ std::string one_line(std::string text, size_t most) {
     if (std::ranges::none_of(text, controls)) return text;
     std::string out;
     for (const char c : text) {
-        switch (c) {
-            case '\n':
-                out += "\\n";
-                break;
-            case '\r':
-                out += "\\r";
-                break;
-            case '\t':
-                out += "\\t";
-                break;
-            default:
-                controls(c) ? out += fmt::format("\\x{:02x}", c) : out += c;
+        const auto named = base::short_escape(c);
+        if (!named.empty()) {
+            out += named;
+        } else {
+            controls(c) ? out += fmt::format("\\x{:02x}", c) : out += c;
         }
     }
     return out;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace berth::base {
 
@@ -13,6 +14,11 @@ inline std::string clipped(std::string text, size_t most = kMostRepeated) {
     while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0U) == 0x80U) --most;
     text.resize(most);
     return text + "...";
+}
+
+// How JSON and Go write what would end or shift a line; "" for all others.
+constexpr std::string_view short_escape(char c) {
+    return c == '\n' ? "\\n" : c == '\r' ? "\\r" : c == '\t' ? "\\t" : "";
 }
 
 }  // namespace berth::base

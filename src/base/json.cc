@@ -12,6 +12,8 @@
 #include <cstring>
 #include <vector>
 
+#include "base/clipped.h"
+
 namespace berth::base {
 namespace {
 
@@ -267,13 +269,9 @@ void append_quoted(std::string_view text, std::string& out) {
                 out += "\\\\";
                 break;
             case '\n':
-                out += "\\n";
-                break;
             case '\r':
-                out += "\\r";
-                break;
             case '\t':
-                out += "\\t";
+                out += short_escape(text[i]);
                 break;
             default:
                 out += "\\u00";

@@ -10,6 +10,9 @@
 
 namespace berth::run {
 
+// Between two turns of a driver of machines, though nothing comes.
+inline constexpr base::Duration kFleetLongestWait = std::chrono::seconds(5);
+
 // What a driver has to look at: now, since something came, or at a time. A turn costs what has changed, not what there
 // is.
 class Agenda {

@@ -19,7 +19,6 @@ using model::IriMachine;
 using model::IriReservation;
 using Verb = model::Write::Verb;
 
-constexpr base::Duration kLongestWait = std::chrono::seconds(5);
 constexpr base::Duration kForgetEvery = std::chrono::seconds(10);
 
 Error trouble(const Result<link::Reply>& reply) {
@@ -64,7 +63,7 @@ FleetBroker::FleetBroker(Doors doors, fleet::BrokerPlace place, Times times, Sho
 
 void FleetBroker::turn(const Moment& now) {
     now_ = now;
-    next_ = now_.now + kLongestWait;
+    next_ = now_.now + kFleetLongestWait;
     session_.answers([](const Sent& sent, const Reply& reply) { sent.take(reply); });
     session_.hear([this](const std::string& resource, const link::FeedEvent& event) { take(resource, event); });
     inbox().run();

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "fleet/translate.h"
+#include "run/agenda.h"
 #include "run/ledger_rows.h"
 
 namespace berth::run {
@@ -17,7 +18,6 @@ using link::RuntimeChange;
 using model::IriMachine;
 using model::IriReservation;
 
-constexpr base::Duration kLongestWait = std::chrono::seconds(5);
 constexpr size_t kMostEvents = 1000;
 constexpr size_t kMostResources = 128;
 // What a client may have us remember that has nothing for it: refusals, deletions, machines of a billionth of a core.
@@ -105,7 +105,7 @@ void FleetProvider::turn(const Moment& now) {
     table_.pass_time(now_.now);
     commit();
     if (metrics_) metrics_->show(table_);
-    next_ = now_.now + kLongestWait;
+    next_ = now_.now + kFleetLongestWait;
     if (const auto end = table_.next()) next_ = std::min(next_, *end);
 }
 

@@ -15,7 +15,6 @@ using model::HoldAnswer;
 using model::HoldState;
 using Verb = model::Write::Verb;
 
-constexpr base::Duration kLongestWait = std::chrono::seconds(5);
 constexpr base::Duration kAfterRefusal = std::chrono::milliseconds(200);
 
 std::string machine_key(const std::string& key) {
@@ -71,7 +70,7 @@ void FleetScheduler::turn(const Moment& now) {
     now_ = now;
     session_.answers([this](const Sent& sent, const Result<link::Reply>& reply) { answered(sent, reply); });
     session_.hear([this](const std::string& resource, const link::FeedEvent& event) { take(resource, event); });
-    next_ = now_.now + kLongestWait;
+    next_ = now_.now + kFleetLongestWait;
     if (stopping_ || !session_.synced()) return;
     for (const auto& lineage : agenda_.take(now_.now)) look(lineage);
     if (const auto next = agenda_.next()) next_ = std::min(next_, *next);

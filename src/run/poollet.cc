@@ -16,7 +16,6 @@ using fleet::kMachines;
 using model::HoldAnswer;
 using model::HoldState;
 
-constexpr base::Duration kLongestWait = std::chrono::seconds(5);
 constexpr const char* kBestEffort = "best-effort";  // in place of an id below
 // Feeds beside those that are called as what they show.
 constexpr const char* kAskingUs = "reservations that name us";
@@ -59,7 +58,7 @@ Poollet::~Poollet() {
 
 void Poollet::turn(const Moment& now) {
     now_ = now;
-    next_ = now_.now + kLongestWait;
+    next_ = now_.now + kFleetLongestWait;
     session_.answers([this](const Sent& sent, const Result<link::Reply>& reply) { answered(sent, reply); });
     session_.hear([this](const std::string& resource, const link::FeedEvent& event) { take(resource, event); });
     inbox_->run();

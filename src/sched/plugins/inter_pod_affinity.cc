@@ -202,7 +202,7 @@ private:
 };
 
 // trunc(100 x ((sum - min) / (max - min))): sum over keys of the weights of the node's domain.
-class AffinityScorer final : public Scorer {
+class AffinityScorer final : public RowsScorer {
 public:
     explicit AffinityScorer(AffinityWeights weights) : weights_(weights) {}
     PluginId plugin() const override { return kPlugin; }
@@ -210,19 +210,8 @@ public:
         return prefers(ask) || (!weights_.ignore_held_when_indifferent && spoken_of(ask, ledger));
     }
 
-    void score(const Ask& ask, const View& ledger, std::span<const Row> feasible,
-               std::span<int64_t> points) const override {
-        ScoredRows rows(feasible);
-        score_rows(ask, ledger, rows, points);
-    }
-    void score_open(const Ask& ask, const View& ledger, std::span<const uint8_t> open,
-                    std::span<int64_t> points) const override {
-        ScoredRows rows(open);
-        score_rows(ask, ledger, rows, points);
-    }
-
 private:
-    void score_rows(const Ask& ask, const View& ledger, ScoredRows& rows, std::span<int64_t> points) const {
+    void score_rows(const Ask& ask, const View& ledger, ScoredRows& rows, std::span<int64_t> points) const override {
         std::fill(points.begin(), points.end(), 0);
         if (!concerns(ask, ledger)) return;
         const ledger::Terms& terms = ledger.near();

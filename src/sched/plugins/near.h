@@ -49,6 +49,24 @@ private:
     std::deque<std::vector<Domain>> columns_;
 };
 
+// Does the same to both kinds of rows.
+class RowsScorer : public Scorer {
+public:
+    void score(const Ask& ask, const View& ledger, std::span<const Row> feasible,
+               std::span<int64_t> points) const final {
+        ScoredRows rows(feasible);
+        score_rows(ask, ledger, rows, points);
+    }
+    void score_open(const Ask& ask, const View& ledger, std::span<const uint8_t> open,
+                    std::span<int64_t> points) const final {
+        ScoredRows rows(open);
+        score_rows(ask, ledger, rows, points);
+    }
+
+private:
+    virtual void score_rows(const Ask& ask, const View& ledger, ScoredRows& rows, std::span<int64_t> points) const = 0;
+};
+
 // Replaces each marked value, which lies in the range, by f(value), and the others by 0: a division for each value
 // there can be, not each row.
 template <class F>

@@ -173,7 +173,7 @@ struct Preference {
 
 // cost = sum over constraints of count x ln(size + 2) + maxSkew - 1, rounded, where size is the number of domains among
 // the feasible nodes; then 100 x (max + min - cost) / max in integers, or 100 for everybody when all costs are 0.
-class SpreadScorer final : public Scorer {
+class SpreadScorer final : public RowsScorer {
 public:
     explicit SpreadScorer(SpreadDefaults defaults) : defaults_(std::move(defaults)) {}
     PluginId plugin() const override { return kPlugin; }
@@ -181,19 +181,8 @@ public:
         return constrained(ask, ledger, defaults_, false);
     }
 
-    void score(const Ask& ask, const View& ledger, std::span<const Row> feasible,
-               std::span<int64_t> points) const override {
-        ScoredRows rows(feasible);
-        score_rows(ask, ledger, rows, points);
-    }
-    void score_open(const Ask& ask, const View& ledger, std::span<const uint8_t> open,
-                    std::span<int64_t> points) const override {
-        ScoredRows rows(open);
-        score_rows(ask, ledger, rows, points);
-    }
-
 private:
-    void score_rows(const Ask& ask, const View& ledger, ScoredRows& rows, std::span<int64_t> points) const {
+    void score_rows(const Ask& ask, const View& ledger, ScoredRows& rows, std::span<int64_t> points) const override {
         const Constraints soft = constraints_of(ask, ledger, defaults_, false);
         const auto nowhere = [&](const SpreadConstraint& c) { return !ledger.near().anywhere(c.topology_key); };
         // Without one of the keys a node takes no part, and gets nothing.
