@@ -31,7 +31,7 @@ protected:
         made.current_owners = std::move(owners);
         reserved(std::move(made));
     }
-    const std::vector<model::PodRef>& owners() { return preemption_holds_.at("r").current_owners; }
+    const std::vector<model::PodRef>& owners() { return reservations_.at("r").current_owners; }
 };
 
 TEST_F(ClaimingTest, TheClaimIsStoredBeforeTheBind) {
@@ -120,8 +120,8 @@ TEST_F(ClaimingTest, AClaimWhosePodWasBoundAndHasGoneEndsTheReservation) {
     EXPECT_EQ(used("n1"), 4000) << "held until that is stored";
     done();
     EXPECT_EQ(used("n1"), 0);
-    EXPECT_EQ(preemption_holds_.at("r").phase, model::ReservationPhase::Succeeded);
-    EXPECT_TRUE(model::is_unseen(preemption_holds_.at("r"))) << "the controllers say it and do the rest";
+    EXPECT_EQ(reservations_.at("r").phase, model::ReservationPhase::Succeeded);
+    EXPECT_TRUE(model::is_unseen(reservations_.at("r"))) << "the controllers say it and do the rest";
     step();
     EXPECT_EQ(told(), Lines{});
 }
@@ -155,7 +155,7 @@ TEST_F(ClaimingTest, AClaimOfAPodThatIsBoundAndNoOwnerIsReleased) {
 }
 
 TEST_F(ClaimingTest, APodThatIsNoOwnerAnyMoreIsNotBoundWithItsClaim) {
-    model::Reservation labelled = preemption_holds_.at("r");
+    model::Reservation labelled = reservations_.at("r");
     labelled.owners = {{}};
     labelled.owners.front().labels = Selector::parse("app=web").value();
     reserved(std::move(labelled));

@@ -228,7 +228,7 @@ TEST_F(BesideTest, ItWaitsUntilWhatIsUsedUpLetsGo) {
     later_settle();
     EXPECT_FALSE(said("bind p to n1"));
     draws("ported", "q", 1000, 1000);
-    model::Reservation used = preemption_holds_.at("ported");
+    model::Reservation used = reservations_.at("ported");
     used.phase = model::ReservationPhase::Succeeded;
     reserved(used);
     later_settle();
@@ -306,7 +306,7 @@ TEST_F(BesideTest, OneThatWasNominatedBeforeItDoesNotYield) {
     settle();
     ASSERT_TRUE(said("hold n1 for urgent"));
     ASSERT_TRUE(said("delete b for p"));
-    ASSERT_TRUE(preemption_holds_.contains("room"));
+    ASSERT_TRUE(reservations_.contains("room"));
     leave({"a", "b"});
     available("room");
     later_settle();
@@ -322,7 +322,7 @@ TEST_F(BesideTest, ARoomIsGivenUpWhenItsPodCanDraw) {
     pending("p", 1000, 10);
     step();
     done();
-    ASSERT_TRUE(preemption_holds_.contains("room"));
+    ASSERT_TRUE(reservations_.contains("room"));
     reserved_on("n1", reservation("own", 1000, {"p"}));
     settle();
     EXPECT_FALSE(said("delete a for p"));

@@ -52,14 +52,14 @@ TEST_F(EditsTest, APendingReservationIsTriedAfterEveryEditThatCounts) {
     for (const Edit& edit : edits) {
         EXPECT_FALSE(tried()) << "before " << edit.what;
         edit.make(object);
-        static_cast<model::ReservationStatus&>(object) = preemption_holds_.at("r");
+        static_cast<model::ReservationStatus&>(object) = reservations_.at("r");
         reserved(object);
         EXPECT_TRUE(tried()) << edit.what;
         done();
         later(seconds(20));
     }
     EXPECT_FALSE(tried());
-    static_cast<model::ReservationStatus&>(object) = preemption_holds_.at("r");
+    static_cast<model::ReservationStatus&>(object) = reservations_.at("r");
     reserved(object);
     EXPECT_FALSE(tried()) << "the same once more";
 }

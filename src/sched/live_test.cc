@@ -164,12 +164,12 @@ void LiveTest::reserved_on(const std::string& node, model::Reservation object) {
 
 void LiveTest::reserved(model::Reservation object) {
     object.meta.revision = ++revision_;
-    const auto& kept = preemption_holds_.insert_or_assign(object.meta.uid, std::move(object)).first->second;
+    const auto& kept = reservations_.insert_or_assign(object.meta.uid, std::move(object)).first->second;
     scheduler_.put(std::make_shared<const model::Reservation>(kept), now_);
 }
 
 void LiveTest::available(const std::string& uid) {
-    model::Reservation next = preemption_holds_.at(uid);
+    model::Reservation next = reservations_.at(uid);
     static_cast<model::ReservationStatus&>(next) = model::available(next, base::Time{});
     reserved(std::move(next));
 }
@@ -189,7 +189,7 @@ void LiveTest::stored(const HoldRoom& hold) {
 }
 
 void LiveTest::stored(const DropRoom& drop) {
-    preemption_holds_.erase(drop.uid);
+    reservations_.erase(drop.uid);
     reservation_gone(drop.uid);
 }
 
@@ -206,7 +206,7 @@ void LiveTest::stored(const OpenReservation& open) {
 }
 
 void LiveTest::write_status(const std::string& uid, const model::ReservationStatus& status) {
-    model::Reservation next = preemption_holds_.at(uid);
+    model::Reservation next = reservations_.at(uid);
     static_cast<model::ReservationStatus&>(next) = status;
     reserved(std::move(next));
 }

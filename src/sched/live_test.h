@@ -55,7 +55,7 @@ protected:
     base::Time wall_{};
     Scheduler scheduler_;
     std::map<std::string, model::Pod> pods_;
-    std::map<std::string, model::Reservation> preemption_holds_;
+    std::map<std::string, model::Reservation> reservations_;
     uint64_t revision_ = 0;
     std::vector<Plan> plans_;
     std::vector<Plan> answered_;

@@ -199,7 +199,7 @@ TEST_F(RoomsTest, AfterACrashThoseGoWhoWereNotTold) {
     made->meta.name = "n1";
     made->allocatable = model::Resources{{model::kCpu, 4000}, {model::kMemory, 32LL << 30}, {model::kPods, 110}};
     fresh.put(made, now_);
-    fresh.put(std::make_shared<const model::Reservation>(preemption_holds_.at("room")), now_);
+    fresh.put(std::make_shared<const model::Reservation>(reservations_.at("room")), now_);
     fresh.put(std::make_shared<const model::Pod>(pods_.at("a")), now_);
     fresh.put(std::make_shared<const model::Pod>(pods_.at("p")), now_);
     auto plans = fresh.step(now_, base::Time{}, 10);

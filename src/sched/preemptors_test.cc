@@ -74,7 +74,7 @@ TEST_F(PreemptorsTest, OneThatMayWaitDoesNotWaitBeforeTheRoom) {
     hungry(2000);
     settle();
     ASSERT_TRUE(said("delete a for p"));
-    model::Reservation edited = preemption_holds_.at("hungry");
+    model::Reservation edited = reservations_.at("hungry");
     edited.pre_allocation = true;
     reserved(edited);
     settle();

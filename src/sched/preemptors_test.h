@@ -36,7 +36,7 @@ protected:
         pod.meta.annotations.set(model::kReservationAllocated, fmt::format(R"({{"name":"{0}","uid":"{0}"}})", from));
         put(pod);
     }
-    bool placed(const std::string& uid) const { return !preemption_holds_.at(uid).node.empty(); }
+    bool placed(const std::string& uid) const { return !reservations_.at(uid).node.empty(); }
     // Everything that is planned is done, until nothing is planned any more.
     void settle() {
         for (int i = 0; i < 20; ++i) {

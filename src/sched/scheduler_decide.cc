@@ -309,16 +309,16 @@ Decision Scheduler::decide(const model::Reservation& object) {
 
 void Scheduler::decide_for(PendingReservation& pending, base::Instant now, base::Time wall, std::vector<Plan>& plans) {
     const model::Reservation& object = *pending.object;
-    const std::string_view preemption_hold_for = our_room(object);
-    const Decision decision = preemption_hold_for.empty() ? decide(object) : decide_room(object);
+    const std::string_view for_pod = our_room(object);
+    const Decision decision = for_pod.empty() ? decide(object) : decide_room(object);
     const Row row = decision.verdict.chosen;
-    if (options_.witness && preemption_hold_for.empty()) {
+    if (options_.witness && for_pod.empty()) {
         options_.witness(ask_for(object), row == ledger::kNoRow ? &decision.verdict.strikes : nullptr);
     }
     if (row == ledger::kNoRow) {
         ++counts_.unschedulable[profile_of(object)];
         queue_.unschedulable(object.meta.uid, cures_of(decision.verdict.strikes), now);
-        if (!preemption_hold_for.empty()) return give_up_room(object, plans);
+        if (!for_pod.empty()) return give_up_room(object, plans);
         std::string message = diagnosis(decision.verdict.strikes, ledger_);
         if (message == pending.refusal) return;
         pending.refusal = message;
@@ -326,7 +326,7 @@ void Scheduler::decide_for(PendingReservation& pending, base::Instant now, base:
                                             model::unschedulable(object, message, wall), false, message});
         return;
     }
-    if (Attempt* held_for = find(preemption_hold_for)) {
+    if (Attempt* held_for = find(for_pod)) {
         held_for->end_nomination();                         // its place is taken by the room
         if (!decision.waiting) held_for->take_evictions();  // nobody has to go
     }

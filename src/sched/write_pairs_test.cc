@@ -73,7 +73,7 @@ TEST_F(WritePairsTest, AClaimedReservationThatIsGoneBindsNobody) {
     step();
     ASSERT_EQ(told(), Lines{"claim r for w1"});
     reservation_gone("r");
-    preemption_holds_.erase("r");
+    reservations_.erase("r");
     std::vector<Plan> further;
     for (const auto& claim : answered_) further = scheduler_.outcome(claim, Outcome::Done, now_);
     EXPECT_TRUE(further.empty());
@@ -141,7 +141,7 @@ TEST_F(WritePairsTest, AWaitingReservationIsNotOpenedWhileABindIsUnderWay) {
     step();
     EXPECT_EQ(told(), Lines{"open r"});
     done();
-    EXPECT_EQ(preemption_holds_.at("r").phase, model::ReservationPhase::Available);
+    EXPECT_EQ(reservations_.at("r").phase, model::ReservationPhase::Available);
     step();
     EXPECT_EQ(told(), Lines{});
 }
