@@ -60,15 +60,15 @@ public:
         if (options_.connected) TRY(options_.connected());
         auto& leads = metrics_.gauge("leader_election_master_status", "1 while this process leads.",
                                      {{"name", options_.lease_name}});
-        wait_for_stop(
-            [&] {
-                if (component_ || (leadership_ && !leadership_->leads())) return;
-                base::log_info("Starting", {{"component", command_}});
-                leads.set(1);
-                component_ = start_(std::move(server), metrics_);
-                started_ = component_.get();
-            },
-            kLook);
+        rest_until_stop([&]() -> base::Duration {
+            if (component_) return std::chrono::hours(1);
+            if (leadership_ && !leadership_->leads()) return kLook;
+            base::log_info("Starting", {{"component", command_}});
+            leads.set(1);
+            component_ = start_(std::move(server), metrics_);
+            started_ = component_.get();
+            return std::chrono::hours(1);
+        });
         started_ = nullptr;
         component_.reset();
         leadership_.reset();

@@ -11,6 +11,7 @@
 #include "app/commands.h"
 #include "app/driver_thread.h"
 #include "app/fleet_capacity.h"
+#include "app/fleet_flags.h"
 #include "app/footprint.h"
 #include "app/health.h"
 #include "app/server.h"
@@ -18,7 +19,6 @@
 #include "base/random.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
-#include "cli/dump.h"
 #include "cli/live.h"
 #include "cli/output.h"
 #include "link/connect.h"
@@ -60,17 +60,6 @@ void add_client_names(cli::CommandLine& line, link::IriTls& tls) {
         .separated_by(',');
 }
 
-Result<Labels> read_labels(const std::vector<std::string>& words, const std::string& flag) {
-    std::vector<Labels::Entry> out;
-    for (const auto& word : words) {
-        const auto equals = word.find('=');
-        if (equals == std::string::npos)
-            return base::bad_request(fmt::format("{}: \"{}\" is not key=value", flag, word));
-        out.emplace_back(word.substr(0, equals), word.substr(equals + 1));
-    }
-    return Labels(std::move(out));
-}
-
 void say_ready(const std::string& what, const std::string& where) {
     fmt::print("berth: ready {} {}\n", what, where);
     std::fflush(stdout);
@@ -79,18 +68,6 @@ void say_ready(const std::string& what, const std::string& where) {
 std::string shown_address(const std::string& listen, int port) {
     const auto colon = listen.rfind(':');
     return listen.starts_with("unix:") ? listen : fmt::format("{}:{}", listen.substr(0, colon), port);
-}
-
-Result<std::map<std::string, model::Amounts>> read_classes(const std::string& file) {
-    std::map<std::string, model::Amounts> out;
-    if (file.empty()) return out;
-    for (const auto& object : TRY(cli::read_object_file(file))) {
-        auto read = TRY(fleet::read_machine_class(object));
-        if (read.meta.name.empty())
-            return base::bad_request(fmt::format("--classes: {}: a MachineClass has no name", file));
-        out[read.meta.name] = std::move(read.capabilities);
-    }
-    return out;
 }
 
 // Health and metrics of those that are not attached to a server by a lease.
@@ -147,7 +124,7 @@ Status run_provider(const FleetFlags& flags) {
         const auto chores = [&] {
             if (auto changed = file.changed()) provider->resize(std::move(*changed));
         };
-        wait_for_stop(chores, std::chrono::milliseconds(250));
+        wait_for_stop(chores);
     }
     return {};
 }
@@ -156,9 +133,12 @@ Status run_provider(const FleetFlags& flags) {
 
 Status run_broker(const FleetFlags& flags) {
     fleet::BrokerPlace place;
+    if (!flags.pool.empty() && !flags.selector.empty())
+        return base::bad_request("--pool and --pool-selector: one of them says which pools are asked");
+    if (!flags.pool.empty()) TRY(check_pool_name(flags.pool));
     place.ns = flags.ns;
     place.pool = flags.pool;
-    place.selector = TRY(read_labels(flags.selector, "--pool-selector"));
+    place.selector = TRY(read_label_words(flags.selector, "--pool-selector"));
     auto server = TRY(link::connect(flags.attached.access));
     Watched watched(flags.metrics_address);
     TRY(watched.start());
@@ -186,9 +166,10 @@ int run_poollet(const FleetFlags& flags) {
         fmt::print(stderr, "berth fleet poollet: {}\n", error.message);
         return cli::kFailed;
     };
+    if (const auto named = check_pool_name(flags.pool); !named) return refuse(named.error());
     auto runtime = link::connect_iri(flags.runtime, flags.tls);
     if (!runtime) return refuse(runtime.error());
-    const auto labels = read_labels(flags.labels, "--pool-labels");
+    const auto labels = read_label_words(flags.labels, "--pool-labels");
     if (!labels) return refuse(labels.error());
     run::PoolletOptions options{flags.pool, *labels, "iri://" + flags.runtime, flags.publish_amounts};
     return run_attached(
@@ -204,6 +185,10 @@ int run_poollet(const FleetFlags& flags) {
 }
 
 int run_scheduler(const FleetFlags& flags) {
+    if (flags.deadline < std::chrono::milliseconds(1)) {
+        fmt::print(stderr, "berth fleet scheduler: --deadline: a pool is waited for 1ms at least\n");
+        return cli::kWrongUsage;
+    }
     const fleet::RoundRules rules{static_cast<size_t>(flags.wave), flags.deadline};
     return run_attached(
         "berth fleet scheduler", flags.attached,

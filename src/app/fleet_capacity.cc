@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,6 +39,10 @@ Status replace_file(const std::string& path, const std::string& text) {
     if (out) std::filesystem::rename(fresh, path, trouble);
     if (out && !trouble) return {};
     return base::internal(fmt::format("{} cannot be written", path));
+}
+
+std::pair<uint64_t, int64_t> seen_of(const struct stat& file) {
+    return {file.st_ino, file.st_mtim.tv_sec * 1'000'000'000 + file.st_mtim.tv_nsec};
 }
 
 // What a hook is told about a machine.
@@ -78,12 +83,31 @@ Json machine_document(const model::IriMachine& machine) {
                       {"annotations", object(machine.meta.annotations)}};
 }
 
+using Deadline = std::chrono::steady_clock::time_point;
+
+// True: that can be done with it before the deadline.
+bool wait_until(int file, short what, Deadline end) {
+    pollfd wanted{file, what, 0};
+    while (true) {
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
+        const int ready = ::poll(&wanted, 1, static_cast<int>(std::max<int64_t>(0, left)));
+        if (ready >= 0 || errno != EINTR) return ready == 1;
+    }
+}
+
+// As far as it is read: a program need not read what it is told, or all of it.
+void tell_child(int to, std::string_view text, Deadline end) {
+    while (!text.empty() && wait_until(to, POLLOUT, end)) {
+        const auto taken = ::send(to, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (taken < 0 && errno != EAGAIN && errno != EINTR) return;
+        text.remove_prefix(static_cast<size_t>(std::max<ssize_t>(0, taken)));
+    }
+}
+
 // How a child ended; absent: it did not in time, and is killed, with whatever it has started.
-std::optional<int> end_of(pid_t child, base::Duration most) {
+std::optional<int> end_of(pid_t child, Deadline end) {
     const int handle = static_cast<int>(::syscall(SYS_pidfd_open, child, 0));
-    pollfd ended{handle, POLLIN, 0};
-    const auto millis = std::chrono::duration_cast<std::chrono::milliseconds>(most).count();
-    const bool in_time = handle >= 0 && ::poll(&ended, 1, static_cast<int>(millis)) == 1;
+    const bool in_time = handle >= 0 && wait_until(handle, POLLIN, end);
     if (handle >= 0) ::close(handle);
     if (!in_time) ::kill(-child, SIGKILL);
     if (!in_time) ::kill(child, SIGKILL);
@@ -101,7 +125,8 @@ Result<model::Amounts> read_capacity(const std::vector<std::string>& words, cons
         const auto amount = Quantity::parse(equals == std::string::npos ? "" : word.substr(equals + 1));
         if (equals == 0 || !amount || amount->is_negative())
             return base::bad_request(fmt::format("{}: \"{}\" is not RESOURCE=AMOUNT", flag, word));
-        out[word.substr(0, equals)] = *amount;
+        if (!out.emplace(word.substr(0, equals), *amount).second)
+            return base::bad_request(fmt::format("{}: {} is named twice", flag, word.substr(0, equals)));
     }
     return out;
 }
@@ -138,6 +163,8 @@ Result<model::Amounts> CapacityFile::at_start() {
 }
 
 std::optional<model::Amounts> CapacityFile::changed() {
+    struct stat now{};
+    if (::stat(path().c_str(), &now) != 0 || std::exchange(seen_, seen_of(now)) == seen_of(now)) return std::nullopt;
     const auto file = text_in(path());
     if (file.empty() || file == last_) return std::nullopt;
     last_ = file;
@@ -176,11 +203,11 @@ run::FleetProvider::Hook exec_hook(std::string program, base::Duration most) {
             ::_exit(127);
         }
         ::close(ends[0]);
-        const std::string text = base::to_text(machine_document(machine));
-        const auto written = child < 0 ? ssize_t{-1} : ::send(ends[1], text.data(), text.size(), MSG_NOSIGNAL);
+        const auto end = std::chrono::steady_clock::now() + most;
+        if (child > 0) tell_child(ends[1], base::to_text(machine_document(machine)), end);
         ::close(ends[1]);
-        const auto status = child > 0 ? end_of(child, most) : std::nullopt;
-        if (written >= 0 && status && WIFEXITED(*status) && WEXITSTATUS(*status) == 0) return {};
+        const auto status = child > 0 ? end_of(child, end) : std::nullopt;
+        if (status && WIFEXITED(*status) && WEXITSTATUS(*status) == 0) return {};
         return base::internal(fmt::format("--exec-hook {} {} {}: it {}", program, verb, machine.meta.id,
                                           status ? "failed" : "did not end in time, and was killed"));
     };

@@ -29,7 +29,8 @@ private:
     const std::string dir_;
     const model::Amounts flags_;
     const model::Amounts overcommit_;
-    std::string last_;  // the file as it was read
+    std::string last_;                   // the file as it was read
+    std::pair<uint64_t, int64_t> seen_;  // its inode and its time: whoever writes it replaces it
 };
 
 // For the running provider of that directory, or its next start.

@@ -77,5 +77,7 @@ void raise_file_limit();
 void block_stop_signals();
 // Waits until one of them comes, calling `chores` now and then.
 void wait_for_stop(const std::function<void()>& chores, base::Duration every = std::chrono::seconds(1));
+// The same; the chores come first, and say how long nothing is to do after them.
+void rest_until_stop(const std::function<base::Duration()>& chores);
 
 }  // namespace berth::app

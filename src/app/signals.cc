@@ -7,6 +7,16 @@
 #include "base/stop_signals.h"
 
 namespace berth::app {
+namespace {
+
+bool stopped_within(base::Duration pause) {
+    const sigset_t set = base::stop_signals();
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(pause);
+    const timespec left{seconds.count(), (pause - seconds).count()};
+    return sigtimedwait(&set, nullptr, &left) >= 0;
+}
+
+}  // namespace
 
 void raise_file_limit() {
     rlimit limit{};
@@ -22,10 +32,12 @@ void block_stop_signals() {
 }
 
 void wait_for_stop(const std::function<void()>& chores, base::Duration every) {
-    const sigset_t set = base::stop_signals();
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(every);
-    const timespec pause{seconds.count(), (every - seconds).count()};
-    while (sigtimedwait(&set, nullptr, &pause) < 0) chores();
+    while (!stopped_within(every)) chores();
+}
+
+void rest_until_stop(const std::function<base::Duration()>& chores) {
+    while (!stopped_within(chores())) {
+    }
 }
 
 }  // namespace berth::app
