@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""cases_test.py BERTH: the numbered cases of pools of machines between real processes, by gRPC over unix sockets. Those that need
+"""cases_test.py BERTH MOVED_CLOCK: the numbered cases of pools of machines between real processes, by gRPC over unix sockets. Those that need
 leases of half a minute or fifty pools come with BERTH_CASES=all; BERTH_CASES=12,14 are these alone. tests/fleet/fleet_test.cc has the
 same in virtual time."""
 import os
@@ -7,11 +7,14 @@ import random
 import shutil
 import socket
 import stat
+import struct
 import sys
+import tempfile
 import threading
 import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 
 from pools import COMPUTE, CORE, Tree, expect, until
 
@@ -226,13 +229,49 @@ def case_12_a_poollet_is_dead(berth):
         tree.clean()
 
 
+class MovedClock:
+    """The wall clock of the processes that have env()."""
+
+    def __init__(self):
+        with tempfile.NamedTemporaryFile(prefix="berth-clock-", delete=False) as file:
+            self.path = file.name
+        self.move(0)
+
+    def move(self, seconds):
+        with open(self.path, "r+b" if os.path.getsize(self.path) else "wb") as file:
+            file.write(struct.pack("q", seconds))
+
+    def env(self):
+        return {**os.environ, "LD_PRELOAD": MOVED_CLOCK, "BERTH_MOVED_CLOCK": self.path}
+
+
+def lease_of(layer, pool):
+    """When its poollet says that it was alive."""
+    lease = layer.server.ask("GET", f"/apis/coordination.k8s.io/v1/namespaces/ironcore-machinepool-lease/leases/{pool}")[1]
+    return datetime.fromisoformat(lease["spec"]["renewTime"])
+
+
 def case_13_cut_for_ever(berth):
-    with Tree(berth, {"a": leaf(2)}) as tree:
+    """One link is cut above a provider, another one above a broker; both wall clocks go on by days, and back again."""
+    clock = MovedClock()
+    with Tree(berth, {"a": leaf(2), "z": {"b": leaf(2)}}, env=clock.env()) as tree:
         tree.parts["scheduler root"].kill()
-        by_hand(tree, "r", 2, ["a"], "somebody")
-        until("it is held", lambda: tree.held("a"))
-        tree.parts["poollet a"].pause()
-        until("it is free", lambda: not tree.held("a"), 45)
+        by_hand(tree, "r", 2, ["a", "z"], "somebody")
+        until("both hold it", lambda: set(tree.holds()) == {"a", "b"})
+        for pool in ("a", "z"):
+            tree.parts[f"poollet {pool}"].pause()
+        cut = time.monotonic()
+        clock.move(10 * 86400)
+        until("the clock is another one", lambda: lease_of(tree.layers["z"], "b") > datetime.now(UTC) + timedelta(days=9))
+        # Renewed every ten seconds, for thirty: for twenty more at least.
+        while time.monotonic() - cut < 15:
+            expect("who holds it", set(tree.holds()), {"a", "b"})
+            time.sleep(0.2)
+        clock.move(86400)
+        until("both are free", lambda: not tree.holds(), 35)
+        until("nothing is left in z", lambda: not tree.layers["z"].reservations())
+        tree.judge()
+    os.remove(clock.path)
 
 
 def case_14_deleted_in_flight(berth):
@@ -335,6 +374,7 @@ def case_19_fifty_pools(berth):
 
 
 SLOW = ("case_13",)
+MOVED_CLOCK = sys.argv[2] if len(sys.argv) > 2 else ""
 WANTED = os.environ.get("BERTH_CASES", "")
 ALL = WANTED == "all"
 

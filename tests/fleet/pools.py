@@ -37,14 +37,14 @@ def until(what, check, seconds=60):
 class Part:
     """One process, that may be killed and begin anew."""
 
-    def __init__(self, words, log):
-        self.words, self.log = words, log
+    def __init__(self, words, log, env=None):
+        self.words, self.log, self.env = words, log, env
         self.process = None
         self.start()
 
     def start(self):
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(self.words, stdout=subprocess.PIPE, stderr=log, text=True)
+            self.process = subprocess.Popen(self.words, stdout=subprocess.PIPE, stderr=log, text=True, env=self.env)
 
     def ready(self):
         line = self.process.stdout.readline()
@@ -105,10 +105,10 @@ class Layer:
 
 class Tree:
     """`spec`: a mapping of names; a mapping of amounts is a provider, any other a layer below. `root`: the server of the top layer,
-    where it is not to be one of ours: ask(), merge() and a kubeconfig."""
+    where it is not to be one of ours: ask(), merge() and a kubeconfig. `env`: what all but servers are run with."""
 
-    def __init__(self, berth, spec, scheduler=(), broker=(), provider=(), poollet=(), schedulers=1, start=True, root=None):
-        self.berth = berth
+    def __init__(self, berth, spec, scheduler=(), broker=(), provider=(), poollet=(), schedulers=1, start=True, root=None, env=None):
+        self.berth, self.env = berth, env
         self.dir = tempfile.mkdtemp(prefix="berth-fleet-")
         self.flags = {"scheduler": scheduler, "broker": broker, "provider": provider, "poollet": poollet}
         self.count = schedulers
@@ -163,7 +163,7 @@ class Tree:
 
     def add(self, what, name, *words):
         log = f"{self.dir}/{what}-{name.replace(' ', '-')}.log"
-        part = Part([self.berth, "fleet", what, *words, *self.flags[what]], log)
+        part = Part([self.berth, "fleet", what, *words, *self.flags[what]], log, self.env)
         self.parts[f"{what} {name}"] = part
         return part
 
