@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "fleet/objects.h"
 #include "tree.h"
 
@@ -22,7 +24,7 @@ inline int64_t cpu_of(const model::Amounts& amounts) {
 class Judge {
 public:
     explicit Judge(Tree& tree) : tree_(tree) {
-        tree.check = [this] { look(); };
+        tree.check = [this](size_t actor) { look(actor); };
         for (size_t i = 0; i < tree.layers(); ++i) tree.server(i).written = [this, i] { written_.insert(i); };
     }
     void may_exceed(const std::string& leaf) { shrunk_.insert(leaf); }
@@ -34,37 +36,45 @@ private:
         std::map<std::string, int> ranks;
         bool committed = false;
     };
-    void look() {
+    // A provider's rows change in its own turns alone.
+    void look(size_t actor) {
         if (testing::Test::HasFailure()) return;  // what went wrong first is what counts
-        std::map<std::string, std::string> homes;
-        for (const auto& leaf : tree_.leaves) {
-            if (!leaf->provider) continue;
-            const auto& table = leaf->provider->table();
-            int64_t used = 0;
-            int64_t held = 0;
-            for (const auto& [lineage, machine] : table.machines()) {
-                used += cpu_of(machine.amounts);
-                const auto [home, fresh] = homes.emplace(lineage, leaf->name);
-                EXPECT_TRUE(fresh) << "I2: " << lineage << " is on " << home->second << " and on " << leaf->name;
+        for (; known_actors_ < tree_.actors.size(); ++known_actors_) {
+            const std::string& name = tree_.actors[known_actors_].name;
+            for (const auto& leaf : tree_.leaves) {
+                if (name == "provider " + leaf->name) leaves_[known_actors_] = leaf.get();
             }
-            for (const auto& [lineage, hold] : table.holds()) {
-                if (hold.state != model::HoldState::Accepted) continue;
-                held += cpu_of(hold.ask.resources);
-                EXPECT_FALSE(table.machines().contains(lineage)) << "I3: " << lineage << " has a hold and a machine";
-                if (hold.ask.keeps()) continue;
-                EXPECT_TRUE(hold.until && *hold.until - tree_.clock.now() <= minutes(2)) << "I5: " << lineage;
-            }
-            // Whose machines alone are more than there is since it was made smaller holds nothing for others.
-            const bool shrunk = shrunk_.contains(leaf->name) && held == 0;
-            EXPECT_TRUE(shrunk || used + held <= cpu_of(table.capacity()))
-                << "I1: " << leaf->name << " has " << used << " and " << held << " of " << cpu_of(table.capacity());
-            forward(leaf->name, table);
         }
+        if (const auto leaf = leaves_.find(actor); leaf != leaves_.end()) look_at_leaf(*leaf->second);
         for (const size_t i : std::exchange(written_, {})) {
             for (const auto& record : tree_.server(i).list("core.ironcore.dev/reservations"))
                 look(*record, known_[{i, record->uid}]);
             if (i == 0) look_at_machines(tree_.server(i));
         }
+    }
+    void look_at_leaf(const Tree::Leaf& leaf) {
+        if (!leaf.provider) return;
+        const auto& table = leaf.provider->table();
+        int64_t used = 0;
+        int64_t held = 0;
+        std::erase_if(homes_, [&](const auto& home) { return home.second == leaf.name; });
+        for (const auto& [lineage, machine] : table.machines()) {
+            used += cpu_of(machine.amounts);
+            const auto [home, fresh] = homes_.emplace(lineage, leaf.name);
+            EXPECT_TRUE(fresh) << "I2: " << lineage << " is on " << home->second << " and on " << leaf.name;
+        }
+        for (const auto& [lineage, hold] : table.holds()) {
+            if (hold.state != model::HoldState::Accepted) continue;
+            held += cpu_of(hold.ask.resources);
+            EXPECT_FALSE(table.machines().contains(lineage)) << "I3: " << lineage << " has a hold and a machine";
+            if (hold.ask.keeps()) continue;
+            EXPECT_TRUE(hold.until && *hold.until - tree_.clock.now() <= minutes(2)) << "I5: " << lineage;
+        }
+        // Whose machines alone are more than there is since it was made smaller holds nothing for others.
+        const bool shrunk = shrunk_.contains(leaf.name) && held == 0;
+        EXPECT_TRUE(shrunk || used + held <= cpu_of(table.capacity()))
+            << "I1: " << leaf.name << " has " << used << " and " << held << " of " << cpu_of(table.capacity());
+        forward(leaf.name, table);
     }
     // I6, I7, I10 and I11 of one object, whenever it has changed.
     void look(const store::Record& record, Known& known) {
@@ -118,7 +128,7 @@ private:
     // I6: within an attempt a hold never goes back.
     void forward(const std::string& leaf, const fleet::HoldTable& table) {
         for (const auto& [lineage, hold] : table.holds()) {
-            int& rank = ranks_[fmt::format("{}/{}.{}", leaf, lineage, hold.ask.attempt)];
+            int& rank = ranks_[{leaf, lineage, hold.ask.attempt}];
             const int now = rank_of(hold.state);
             EXPECT_GE(now, rank) << "I6: " << leaf << " " << lineage;
             rank = std::max(rank, now);
@@ -126,10 +136,13 @@ private:
     }
 
     Tree& tree_;
-    std::set<size_t> written_;  // layers
+    size_t known_actors_ = 0;
+    std::map<size_t, const Tree::Leaf*> leaves_;  // by the actor that is their provider
+    std::map<std::string, std::string> homes_;    // of lineages: where they have a machine
+    std::set<size_t> written_;                    // layers
     std::set<std::string> shrunk_;
     std::set<std::string> vanishing_;
-    std::map<std::string, int> ranks_;
+    std::map<std::tuple<std::string, std::string, uint64_t>, int> ranks_;
     std::map<std::pair<size_t, std::string>, Known> known_;  // by layer and uid
     std::map<std::string, uint64_t> seen_;
     std::set<std::string> committed_;  // lineage and pool

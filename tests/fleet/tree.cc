@@ -71,7 +71,7 @@ void Tree::turn(size_t at) {
     driver->turn(run::moment(clock));
     next_[at] = driver->next();
     due_.insert({next_[at], at});
-    check();
+    check(at);
     turned(at);
 }
 

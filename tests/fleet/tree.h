@@ -96,7 +96,7 @@ public:
     Network network{clock, random};
     std::vector<std::unique_ptr<Leaf>> leaves;
     std::vector<Actor> actors;
-    std::function<void()> check = [] {};
+    std::function<void(size_t actor)> check = [](size_t) {};  // whose turn it was
     std::function<void(size_t actor)> turned = [](size_t) {};
 
 private:
