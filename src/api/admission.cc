@@ -21,10 +21,26 @@ Status check_object_metadata(Admission& entry) {
 
 // The order matters: what adds comes before what checks.
 constexpr std::array kSteps{
-    &guard_node,        &guard_allocations,       &admit_namespace,   &admit_pod,     &admit_share_gate,
-    &admit_priority,    &admit_template_priority, &admit_reservation, &admit_service, &admit_claim,
-    &admit_job,         &check_object_metadata,   &check_rules,       &check_pod,     &check_priority_class,
-    &check_reservation, &check_consumer,          &check_node,        &tell_effects,
+    &guard_node,
+    &guard_allocations,
+    &admit_namespace,
+    &admit_pod,
+    &admit_share_gate,
+    &admit_priority,
+    &admit_template_priority,
+    &admit_reservation,
+    &admit_service,
+    &admit_claim,
+    &admit_machine,
+    &admit_job,
+    &check_object_metadata,
+    &check_rules,
+    &check_pod,
+    &check_priority_class,
+    &check_reservation,
+    &check_consumer,
+    &check_node,
+    &tell_effects,
 };
 
 }  // namespace

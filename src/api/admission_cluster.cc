@@ -197,6 +197,13 @@ Status admit_reservation(Admission& entry) {
     return {};
 }
 
+Status admit_machine(Admission& entry) {
+    if (entry.before != nullptr || brings_status(entry)) return {};
+    if (!is_kind(entry, "compute.ironcore.dev", "machines")) return {};
+    entry.after.as_object()["status"] = JsonObject{{"state", "Pending"}};
+    return {};
+}
+
 Status check_rules(Admission& entry) {
     if (entry.call.subresource == "status") return {};
     const model::Kind& kind = entry.call.stored();

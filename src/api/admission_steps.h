@@ -36,6 +36,8 @@ Status check_pod(Admission& entry);
 Status check_priority_class(Admission& entry);
 // Pending, from the beginning.
 Status admit_reservation(Admission& entry);
+// A Machine is Pending until its pool says otherwise.
+Status admit_machine(Admission& entry);
 Status check_reservation(Admission& entry);
 // The gate that the arbitrator takes away, where pods are held that way.
 Status admit_share_gate(Admission& entry);
