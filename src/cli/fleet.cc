@@ -186,6 +186,7 @@ Result<Json> machine_explanation(link::ApiClient& server, const std::string& ns,
     const auto needed =
         ask_object(server, {"GET", fmt::format("{}/machineclasses/{}", kCompute, machine.machine_class)});
     const bool classless = !needed && needed.error().reason == Reason::NotFound;
+    if (!machine.trouble.empty()) reason = machine.trouble;
     if (classless) reason = fmt::format("there is no MachineClass \"{}\"", machine.machine_class);
     JsonArray apart;
     for (const auto& pool : layer.pools) {

@@ -143,6 +143,23 @@ model::Meta meta_of(const Json& object) {
     return out;
 }
 
+namespace {
+
+Status read_needs(const Json& object, Machine& out) {
+    if (const Json* spec = find(object, {"spec"})) out.own = TRY(own_resources(*spec));
+    const std::string* told = out.meta.annotations.find(model::kResourcesAnnotation);
+    if (told == nullptr) return {};
+    const auto parsed = base::parse_json(*told);
+    auto amounts = parsed && parsed->is_object() ? read_amounts(&*parsed) : base::bad_request("it is no JSON object");
+    if (!amounts)
+        return base::bad_request(
+            fmt::format("annotation {}: {}", model::kResourcesAnnotation, amounts.error().message));
+    out.resources = std::move(*amounts);
+    return {};
+}
+
+}  // namespace
+
 Result<Machine> read_machine(const Json& object) {
     Machine out;
     out.meta = meta_of(object);
@@ -162,12 +179,7 @@ Result<Machine> read_machine(const Json& object) {
     out.selector = read_labels(find(object, {"spec", "machinePoolSelector"}));
     out.tolerations = read_tolerations(find(object, {"spec", "tolerations"}));
     out.pinned = split(out.meta.annotations.get(kPinnedPools));
-    const Json* spec = find(object, {"spec"});
-    if (spec != nullptr) out.own = TRY(own_resources(*spec));
-    if (const std::string* told = out.meta.annotations.find(model::kResourcesAnnotation)) {
-        const auto parsed = TRY(base::parse_json(*told));
-        out.resources = TRY(read_amounts(&parsed));
-    }
+    if (const auto read = read_needs(object, out); !read) out.trouble = read.error().message;
     return out;
 }
 
@@ -307,9 +319,10 @@ Json reservation_document(const std::string& name, const Machine& machine, const
 }
 
 model::Amounts needs(const Machine& machine, const MachineClass& machine_class) {
-    if (machine.resources) return *machine.resources;
-    model::Amounts out = machine_class.capabilities;
-    for (const auto& [name, amount] : machine.own) out[name] += amount;
+    model::Amounts out = machine.resources.value_or(machine_class.capabilities);
+    if (!machine.resources) {
+        for (const auto& [name, amount] : machine.own) out[name] += amount;
+    }
     // A class may say that it has none of something: that is not asked for.
     std::erase_if(out, [](const auto& entry) { return entry.second.is_zero(); });
     return out;

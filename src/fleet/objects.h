@@ -55,6 +55,7 @@ struct Machine {
     std::vector<std::string> pinned;
     model::Amounts own;                       // nics and localStorage, as its spec names them
     std::optional<model::Amounts> resources;  // all, as the layer above says
+    std::string trouble;                      // why what it needs cannot be read; it stays where it is
 };
 
 struct Reservation {

@@ -77,23 +77,32 @@ Step without_pool(const Machine& machine, const Reservation* reservation, const 
 Step after_loss(const Machine& machine, const Reservation& reservation, PlacingMemory& memory, Instant now) {
     if (!memory.lost_at) memory.lost_at = now;
     // Its pool has said so itself; or nobody says anything there any more.
-    const bool told = !memory.pool_gone_at && answer_of(reservation, machine.pool) != nullptr;
+    const HoldAnswer* answer = answer_of(reservation, machine.pool);
+    const bool told = !memory.pool_gone_at && answer != nullptr && answer->state != HoldState::Accepted;
     const Instant end = *memory.lost_at + kHopMargin + (told ? Duration::zero() : kCommittedLease);
     if (now < end) return wait_for(end);
     if (!reservation.brokered && !machine.brokered) return {Do::ClearPool, machine.pool, "Lost"};
+    if (memory.pool_silent && !told) return {Do::TellLost};
     return {};
 }
 
 Step with_pool(const Machine& machine, const Reservation* reservation, const Round& round, PlacingMemory& memory,
                Instant now) {
-    if (reservation == nullptr || reservation->brokered || reservation->meta.deleted) return {};
+    if (reservation == nullptr || reservation->meta.deleted) return {};
+    // A poollet marks a Machine before it brings it down: without that mark it was not brought.
+    const bool stranded = memory.pool_silent && !machine.finalized;
+    const bool brokered = reservation->brokered;  // the layer above decides, and hears what this one knows
+    if (brokered && !stranded) {
+        memory.lost_at.reset();
+        return {};
+    }
     const bool bound = round.answer.state == HoldState::Bound;
     const bool by_hand = reservation->asked.commit != machine.pool;
     // A layer below has an id for it at once; that it is somewhere, its state says.
     const bool there = !machine.state.empty() && machine.state != "Pending";
-    if (bound || by_hand || there) return {Do::Release};
+    if (bound || by_hand || there) return brokered ? Step{} : Step{Do::Release};
     const HoldAnswer* answer = answer_of(*reservation, machine.pool);
-    const bool lost = answer == nullptr || memory.pool_gone_at ||
+    const bool lost = answer == nullptr || memory.pool_gone_at || stranded ||
                       (answer->state != HoldState::Accepted && answer->state != HoldState::Bound);
     if (lost) return after_loss(machine, *reservation, memory, now);
     memory.lost_at.reset();

@@ -18,6 +18,7 @@ struct Step {
         SetPool,      // Machine.spec.machinePoolRef = pool
         NextAttempt,  // the Machine's attempt grows; the Reservation of the old one goes
         ClearPool,    // the same, and machinePoolRef is taken back: what was promised is lost
+        TellLost,     // the same, where the layer above decides: it is told on the Reservation
         LetGo,        // its pool is gone for good: nobody else takes the poollet's finalizer off
     };
     Do what = Do::Nothing;
@@ -33,6 +34,7 @@ struct PlacingMemory {
     std::optional<base::Instant> lost_at = {};
     std::optional<base::Instant> committed_at = {};  // when its hold was first seen to wait for it
     std::optional<base::Instant> pool_gone_at = {};  // since when its pool does not exist
+    bool pool_silent = false;                        // its pool exists, and nobody is heard there
 };
 
 inline constexpr base::Duration kHopMargin = std::chrono::seconds(2);

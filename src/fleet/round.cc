@@ -45,6 +45,7 @@ public:
 
     Round whole() {
         if (const auto* bound = best(HoldState::Bound)) return decided(*bound);
+        if (!asked_.origin && asked_.told.state == HoldState::Lost) return gone();  // it may be elsewhere by now
         return asked_.for_machine ? waves() : everywhere();
     }
 
@@ -130,11 +131,12 @@ private:
             any = true;
         }
         if (silent && !any) out.answer.reason = HoldReason::None;
-        // Losing what was held, or giving it back, is as good as being refused for others' sake.
-        const bool had = best(HoldState::Lost) != nullptr || best(HoldState::Released) != nullptr;
-        if (!any && !silent && had) out.answer.reason = HoldReason::Contended;
+        // Losing what was held, or giving it back, is as good as being refused for others' sake, whatever others say.
+        if (had() && !silent) out.answer.reason = std::max(out.answer.reason, HoldReason::Contended);
         return out;
     }
+
+    bool had() const { return best(HoldState::Lost) != nullptr || best(HoldState::Released) != nullptr; }
 
     // It was refused; the layer above may ask anew when that could end otherwise.
     Round reopened() {
@@ -145,6 +147,7 @@ private:
             return entry.second->state == HoldState::Rejected && entry.second->reason == HoldReason::Retry;
         });
         if (retry || !next_wave().empty()) out.answer.reason = HoldReason::Retry;
+        if (had()) out.answer.reason = std::max(out.answer.reason, HoldReason::Contended);
         return out;
     }
 
@@ -231,6 +234,16 @@ Duration ReplyTimes::p95() const {
     const auto at = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() * 95 / 100);
     std::nth_element(sorted.begin(), at, sorted.end());
     return std::max<Duration>(*at, std::chrono::milliseconds(5));
+}
+
+HoldAnswer upward(const Asked& asked) {
+    const bool open = asked.told.state == HoldState::Pending || asked.told.state == HoldState::Accepted;
+    if (!open || !asked.for_machine || asked.pools.size() != 1) return asked.told;
+    for (const auto& [name, answer] : asked.entries) {
+        const bool holds = answer.state == HoldState::Accepted || answer.state == HoldState::Bound;
+        if (name == asked.pools.front() && holds) return answer;
+    }
+    return asked.told;
 }
 
 Duration whole_time(const Asked& asked, const RoundRules& rules) {

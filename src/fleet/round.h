@@ -79,6 +79,10 @@ struct Round {
 Round next_round(const Asked& asked, RoundMemory& memory, std::span<const Pool> pools, const ReplyTimes& times,
                  const RoundRules& rules, base::Instant now);
 
+// What a layer says upward: what its scheduler has said, or is about to say of the only pool that it still asks. A step
+// on the way up less.
+model::HoldAnswer upward(const Asked& asked);
+
 // How long the layers below a pool have to decide, so that they say that somebody was silent before we stop waiting for
 // them: our own time less a margin for the way. E.g. 6 s at the top: 4 s below, then 2 s, and never less than 500 ms.
 base::Duration time_below(const Asked& asked, const RoundRules& rules);

@@ -99,6 +99,22 @@ TEST_F(RoundTest, WhoGaveBackWhatItHeldCouldHaveItAgain) {
     EXPECT_EQ(look().answer, (HoldAnswer{HoldState::Rejected, HoldReason::Contended}));
 }
 
+// Seed 20325 of the histories with lies: nobody else has so much at all, and it waited for ever.
+TEST_F(RoundTest, WhoHadItCouldHaveItAgainWhateverOthersSay) {
+    asked.pools = {"a", "b"};
+    pools.resize(2);
+    for (const auto state : {HoldState::Lost, HoldState::Released}) {
+        asked.entries = {rejected("a", HoldReason::Unsatisfiable), {"b", {state}}};
+        asked.origin = true;
+        asked.told = {};
+        EXPECT_EQ(look().answer, (HoldAnswer{HoldState::Rejected, HoldReason::Contended}));
+        // Also when it was told upward before.
+        asked.origin = false;
+        asked.told = {HoldState::Rejected, HoldReason::Unsatisfiable};
+        EXPECT_EQ(look().answer, (HoldAnswer{HoldState::Rejected, HoldReason::Contended}));
+    }
+}
+
 TEST_F(RoundTest, SilenceIsNoRefusal) {
     pools.resize(2);
     asked.pools = {"a", "b"};
@@ -145,6 +161,31 @@ TEST_F(RoundTest, WhatWasPromisedAndIsGoneIsLost) {
     asked.pools = {"a"};
     asked.entries = {{"a", {HoldState::Lost}}};
     EXPECT_EQ(look().answer.state, HoldState::Lost);
+}
+
+TEST_F(RoundTest, UpwardGoesWhatTheOnlyPoolSays) {
+    asked.pools = {"a", "b"};
+    asked.entries = {accepted("a"), accepted("b")};
+    EXPECT_EQ(upward(asked), HoldAnswer{}) << "the losers hold it, still";
+    asked.pools = {"b"};
+    asked.entries[1].answer.committed = true;
+    EXPECT_EQ(upward(asked), asked.entries[1].answer);
+    asked.told = {HoldState::Rejected, HoldReason::Contended};
+    EXPECT_EQ(upward(asked), asked.told) << "it was said";
+    asked.told = {HoldState::Accepted};
+    asked.entries[1].answer = {HoldState::Lost};
+    EXPECT_EQ(upward(asked), asked.told) << "its scheduler says what that means";
+}
+
+TEST_F(RoundTest, WhatWasToldToBeLostStaysSo) {
+    asked.origin = false;
+    asked.told = {HoldState::Lost};
+    asked.pools = {"a"};
+    asked.commit = "a";
+    asked.entries = {accepted("a")};
+    EXPECT_EQ(look().answer.state, HoldState::Lost);
+    asked.entries = {{"a", {HoldState::Bound}}};
+    EXPECT_EQ(look().answer.state, HoldState::Bound);
 }
 
 TEST_F(RoundTest, AReservationWithoutAMachineIsHeldEverywhere) {
@@ -242,6 +283,23 @@ TEST_F(PlacingTest, WhatIsLostBeforeItCameGoesElsewhere) {
     EXPECT_EQ(step(kHopMargin).what, Do::ClearPool);
     machine.state = "Running";
     EXPECT_EQ(step(kHopMargin).what, Do::Release);
+}
+
+TEST_F(PlacingTest, WhatASilentPoolHasNotTakenGoesElsewhereAfterItsLease) {
+    machine.pool = "a";
+    reservation.asked.commit = "a";
+    reservation.asked.entries = {accepted("a")};
+    memory.pool_silent = true;
+    EXPECT_EQ(step().what, Do::Nothing);
+    EXPECT_EQ(step(kCommittedLease).what, Do::Nothing);
+    EXPECT_EQ(step(kCommittedLease + kHopMargin).what, Do::ClearPool);
+    // Who may have brought it down is waited for.
+    machine.finalized = true;
+    EXPECT_EQ(step(kCommittedLease + kHopMargin).what, Do::Nothing);
+    machine.finalized = false;
+    reservation.brokered = machine.brokered = true;
+    EXPECT_EQ(step(seconds(200)).what, Do::Nothing);
+    EXPECT_EQ(step(seconds(200) + kCommittedLease + kHopMargin).what, Do::TellLost);
 }
 
 TEST_F(PlacingTest, ADeletedMachineTakesItsReservationAlong) {

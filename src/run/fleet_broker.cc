@@ -102,10 +102,11 @@ void FleetBroker::take_reservation(const Json& document, bool put) {
     const auto known = held_.find(meta.name);
     if (!put) {
         if (known == held_.end()) return;
+        const bool news = !known->second.released;
         RuntimeChange gone{RuntimeChange::What::Gone, iri_of(known->second), {}};
         held_.erase(known);
         ended_[meta.name] = now_.now + times_.tombstone;
-        return tell(gone);
+        return news ? tell(gone) : void();
     }
     auto read = fleet::read_reservation(document);
     if (!read || !read->brokered) return;
@@ -113,11 +114,16 @@ void FleetBroker::take_reservation(const Json& document, bool put) {
     const bool fresh = held.object.meta.uid != read->meta.uid;
     const bool commits = held.object.asked.commit != read->asked.commit;
     if (fresh) held = {};
+    if (fresh) held.said = HoldAnswer{};  // the answer to the call that made it
     held.object = std::move(*read);
     if (fresh || commits) begin_lease(held);
     // Most changes are the layer's own affair.
-    auto answer = held.object.asked.told;
+    // What was promised upward and is decided anew here is lost: an attempt does not go back.
+    const bool anew = fleet::upward(held.object.asked).state == HoldState::Pending;
+    held.lost = held.lost || (held.promised && anew);
+    auto answer = iri_of(held).answer;
     answer.lease.reset();
+    held.promised = held.promised || answer.state == HoldState::Accepted;
     if (std::exchange(held.said, answer) != answer) tell({RuntimeChange::What::Reservation, iri_of(held), {}});
 }
 
@@ -150,6 +156,8 @@ void FleetBroker::take_machine(const Json& document, bool put) {
 
 IriReservation FleetBroker::iri_of(const Held& held) const {
     IriReservation out = fleet::iri_of(held.object);
+    out.answer = fleet::upward(held.object.asked);
+    if (held.lost && out.answer.state != HoldState::Bound) out.answer = HoldAnswer{HoldState::Lost};
     // The lease that goes up is the layer's own: what is below is renewed by those below as long as this lives.
     const bool live = out.answer.state == HoldState::Accepted;
     out.answer.lease.reset();
@@ -229,7 +237,9 @@ void FleetBroker::do_create(IriReservation wanted, link::Answered<IriReservation
          [wanted, answer = std::move(answer)](const Reply& reply) {
              const bool there = reply && (reply->ok() || reply->code == 409);
              if (!there) return answer(trouble(reply));
-             answer(wanted);
+             auto made = wanted;
+             made.sequence = reply->ok() ? reply->revision : 0;
+             answer(std::move(made));
          });
 }
 
@@ -249,6 +259,7 @@ void FleetBroker::delete_reservation(std::string id, link::Answered<bool> answer
         ended_[id] = now_.now + times_.tombstone;
         const auto known = held_.find(id);
         if (known == held_.end()) return answer(not_here("reservation", id));
+        known->second.released = true;
         do_delete(kReservations, known->second.object.meta, answer);
     });
 }
@@ -275,11 +286,13 @@ void FleetBroker::do_confirm(const std::string& id, uint64_t attempt, const link
         return answer(base::conflict(
             fmt::format("reservation {}: attempt {} is held, not {}", id, held.object.ask.attempt, attempt)));
     const auto& pools = held.object.asked.pools;
-    const bool accepted = held.object.asked.told.state == HoldState::Accepted && pools.size() == 1;
+    const bool accepted = iri_of(held).answer.state == HoldState::Accepted && pools.size() == 1;
     if (!held.object.asked.commit.empty() || !accepted) return answer(iri_of(held));
-    auto write =
-        fleet_patch(kReservations, held.object.meta, JsonObject{{"spec", JsonObject{{"commit", pools.front()}}}});
-    write.revision = held.object.meta.revision;  // its pool is the only one, still
+    // Its pool is the only one, still; what its layer's scheduler says of it meanwhile is in nobody's way.
+    const JsonArray steps{
+        JsonObject{{"op", "test"}, {"path", "/spec/pools"}, {"value", JsonArray{Json(pools.front())}}},
+        JsonObject{{"op", "add"}, {"path", "/spec/commit"}, {"value", pools.front()}}};
+    auto write = fleet_write(Verb::JsonPatch, kReservations, held.object.meta, steps);
     send(std::move(write), [said = iri_of(held), answer](const Reply& reply) {
         if (!reply || !reply->ok()) return answer(trouble(reply));
         answer(said);

@@ -69,7 +69,10 @@ private:
         fleet::Reservation object;
         base::Instant until;  // of its lease
         bool deleting = false;
-        std::optional<model::HoldAnswer> said;  // to those who watch
+        bool promised = false;                  // Accepted was said upward
+        bool lost = false;                      // since then
+        bool released = false;                  // by whoever asked for it, who knows that it goes
+        std::optional<model::HoldAnswer> said;  // to those who watch, or to whoever made it
     };
 
     struct Placed {

@@ -142,22 +142,36 @@ void FleetProvider::commit() {
     for (const auto& answer : answers) answer();
     const auto touched = std::exchange(changed_, {});
     for (const auto& lineage : changes) {
-        const auto hold = table_.holds().find(lineage);
-        const auto known = known_ids_.find(lineage);
-        if (hold != table_.holds().end()) {
-            known_ids_[lineage] = id_of(lineage, hold->second.ask.attempt);
-            tell({RuntimeChange::What::Reservation, reservation(lineage), {}});
-        } else if (known != known_ids_.end()) {
-            RuntimeChange gone{RuntimeChange::What::Gone, {}, {}};
-            gone.reservation.meta.id = known->second;
-            known_ids_.erase(known);
-            metas_.erase(lineage);
-            tell(gone);
-        }
+        tell_of(lineage);
         const auto machine = machines_.find(lineage);
         if (machine != machines_.end() && touched.contains(lineage))
             tell({RuntimeChange::What::Machine, {}, machine->second});
     }
+}
+
+// Whoever watches hears what came of itself or through others. What was the answer to a call, or is a longer lease, is
+// no news: each message costs both ends a wake-up.
+void FleetProvider::tell_of(const std::string& lineage) {
+    const auto hold = table_.holds().find(lineage);
+    const auto known = said_.find(lineage);
+    if (hold != table_.holds().end()) {
+        const Said now{id_of(lineage, hold->second.ask.attempt), hold->second.sequence};
+        if (known != said_.end() && known->second == now) return;
+        tell({RuntimeChange::What::Reservation, say(lineage), {}});
+    } else if (known != said_.end()) {
+        RuntimeChange gone{RuntimeChange::What::Gone, {}, {}};
+        gone.reservation.meta.id = known->second.id;
+        said_.erase(known);
+        metas_.erase(lineage);
+        tell(gone);
+    }
+}
+
+// What is answered to whoever asked.
+IriReservation FleetProvider::say(const std::string& lineage) {
+    auto out = reservation(lineage);
+    if (table_.holds().contains(lineage)) said_[lineage] = {out.meta.id, out.sequence};
+    return out;
 }
 
 void FleetProvider::tell_all() {
@@ -462,6 +476,7 @@ void FleetProvider::create_reservation(IriReservation wanted, link::Answered<Iri
         if (held != table_.holds().end() && held->second.ask.attempt == ask.attempt) {
             metas_[ask.lineage] = out.meta;
             out.sequence = held->second.sequence;
+            said_[ask.lineage] = {out.meta.id, out.sequence};
         }
         out.ask = ask;
         out.answer = said;
@@ -477,6 +492,8 @@ void FleetProvider::delete_reservation(std::string id, link::Answered<bool> answ
         const bool same = held != table_.holds().end() && held->second.ask.attempt == attempt;
         if (!same || !table_.release(lineage, now_.now))
             return base::not_found(fmt::format("reservation {} is not known", id));
+        said_.erase(lineage);
+        metas_.erase(lineage);
         return true;
     });
 }
@@ -488,7 +505,7 @@ void FleetProvider::renew_reservation(std::string id, link::Answered<IriReservat
         if (held == table_.holds().end() || held->second.ask.attempt != attempt)
             return base::not_found(fmt::format("reservation {} is not known", id));
         TRY(table_.renew(lineage, now_.now));
-        return reservation(lineage);
+        return say(lineage);
     });
 }
 
@@ -496,7 +513,7 @@ void FleetProvider::confirm_reservation(std::string id, uint64_t attempt, link::
     serve<IriReservation>(std::move(answer), [this, id, attempt]() -> Result<IriReservation> {
         const auto lineage = parts_of(id).first;
         TRY(table_.confirm(lineage, attempt, now_.now));
-        return reservation(lineage);
+        return say(lineage);
     });
 }
 

@@ -98,7 +98,9 @@ private:
     Result<model::Amounts> needs(const model::IriMachine& machine) const;
     Status check_known() const;
     model::IriReservation reservation(const std::string& lineage) const;
+    model::IriReservation say(const std::string& lineage);
     void commit();
+    void tell_of(const std::string& lineage);
     LedgerRow row(const std::string& lineage) const;
     void tell_all() override;
 
@@ -108,8 +110,14 @@ private:
     fleet::HoldTable table_;
     std::map<std::string, model::IriMachine> machines_;  // by lineage, which is their id
     std::map<std::string, model::IriMeta> metas_;        // of reservations, by lineage
-    std::map<std::string, std::string> known_ids_;       // of reservations that watchers know, by lineage
-    std::set<std::string> changed_;                      // machines beside the table's own changes
+    // What was last said of a reservation, to whoever asked or to those who watch.
+    struct Said {
+        std::string id;
+        uint64_t sequence = 0;
+        bool operator==(const Said&) const = default;
+    };
+    std::map<std::string, Said> said_;  // by lineage
+    std::set<std::string> changed_;     // machines beside the table's own changes
     std::deque<model::IriEvent> events_;
     std::vector<std::function<void()>> answers_;
     std::unique_ptr<ProviderMetrics> metrics_;

@@ -16,19 +16,26 @@ using model::HoldState;
 using Verb = model::Write::Verb;
 
 constexpr base::Duration kAfterRefusal = std::chrono::milliseconds(200);
+constexpr base::Duration kAfterInvalid = std::chrono::minutes(1);
 
 std::string machine_key(const std::string& key) {
     return std::string(fleet::kMachines) + " " + key;
 }
 
-// What an entry of the layer's verdict has to say anew: leases pass by themselves.
+// What the layer's verdict has to say anew: leases pass by themselves, and that a hold waits stands in its entry.
 bool same_answer(const HoldAnswer& a, const HoldAnswer& b) {
-    return a.state == b.state && a.reason == b.reason && a.score == b.score && a.committed == b.committed;
+    return a.state == b.state && a.reason == b.reason && a.score == b.score;
 }
 
 // m-3f2ab-1: of the Machine m, its first attempt.
 std::string reservation_name(const fleet::Machine& machine) {
     return fmt::format("{}-{}-{}", machine.meta.name, fleet::short_hash(machine.lineage).substr(0, 5), machine.attempt);
+}
+
+// Of a Status, what it says to people.
+std::string message_in(const link::Reply& reply) {
+    const auto status = base::parse_json(reply.body);
+    return status ? std::string(base::find_string(*status, {"message"})) : reply.body;
 }
 
 JsonArray others_finalizers(const fleet::Machine& machine) {
@@ -234,6 +241,11 @@ void FleetScheduler::look(const std::string& lineage) {
     if (machine == nullptr || pace_.busy(machine_key(named->second))) return;
     if (held != nullptr && pace_.busy(key)) return;
     machine->memory.pool_gone_at = pool_gone(machine->object.pool);
+    if (machine->memory.pool_gone_at && !machine->object.meta.deleted)
+        warn(*machine, "MachinePoolNotFound", fmt::format("machine pool {} does not exist", machine->object.pool));
+    machine->memory.pool_silent = std::any_of(pools_.begin(), pools_.end(), [&](const auto& pool) {
+        return pool.name == machine->object.pool && !pool.ready;
+    });
     const Step step =
         fleet::next_step(machine->object, held == nullptr ? nullptr : &held->object, round, machine->memory, now_.now);
     look_again(lineage, step.next);
@@ -303,16 +315,12 @@ void FleetScheduler::tell_report(Held& held, const std::string& key, const HoldA
 void FleetScheduler::reserve(Placed& placed) {
     const auto& machine = placed.object;
     const auto known = classes_.find(machine.machine_class);
-    if (known == classes_.end() && !machine.resources) {
-        const auto words = fmt::format("machine class {} does not exist", machine.machine_class);
-        if (std::exchange(placed.said, words) != words)
-            tell(recorder_,
-                 {"compute.ironcore.dev/v1alpha1", "Machine", machine.meta.ns, machine.meta.name, machine.meta.uid,
-                  true, "MachineClassNotReady", words},
-                 now_.wall);
-        return;
-    }
+    if (!machine.trouble.empty()) return warn(placed, "InvalidMachine", machine.trouble);
+    if (known == classes_.end() && !machine.resources)
+        return warn(placed, "MachineClassNotReady",
+                    fmt::format("machine class {} does not exist", machine.machine_class));
     const auto needs = fleet::needs(machine, known == classes_.end() ? fleet::MachineClass{} : known->second);
+    if (needs.empty()) return warn(placed, "InvalidMachine", "it needs nothing that a pool could have");
     const std::string name = reservation_name(machine);
     fleet::RoundMemory none;
     const auto asked = fleet::asked_for(machine);
@@ -326,6 +334,14 @@ void FleetScheduler::reserve(Placed& placed) {
                        fleet::reservation_document(name, machine, needs, first.value_or(std::vector<std::string>()),
                                                    fleet::whole_time(asked, rules_))};
     send(std::move(write), {machine_key(fleet_key(machine.meta)), "", "", "", true});
+}
+
+// To people, once.
+void FleetScheduler::warn(Placed& placed, const std::string& reason, const std::string& words) {
+    if (std::exchange(placed.said, words) == words) return;
+    const auto& meta = placed.object.meta;
+    tell(recorder_, {"compute.ironcore.dev/v1alpha1", "Machine", meta.ns, meta.name, meta.uid, true, reason, words},
+         now_.wall);
 }
 
 void FleetScheduler::act(Placed& placed, Held* held, const std::string& held_key, const Step& step) {
@@ -356,6 +372,9 @@ void FleetScheduler::act(Placed& placed, Held* held, const std::string& held_key
             if (metrics_) metrics_->placed(now_.now - placed.came);
             break;
         }
+        case Step::Do::TellLost:
+            tell_report(*held, held_key, HoldAnswer{HoldState::Lost});
+            break;
         case Step::Do::LetGo:
             let_go(machine);
             break;
@@ -414,8 +433,10 @@ void FleetScheduler::answered(const Sent& sent, const Result<link::Reply>& reply
     // What stood in the way was heard before the answer.
     const bool newer = held != held_.end() && sent.revision != 0 && held->second.object.meta.revision > sent.revision;
     if ((done && !sent.creates) || newer) agenda_.now(lineage);
-    // It exists already, or another time: whatever it is, its feed says so.
-    if (!done || sent.creates) look_again(lineage, now_.now + kAfterRefusal);
+    // It exists already, or another time: whatever it is, its feed says so. What is refused as it is will be again.
+    const bool invalid = sent.creates && reply && reply->code == 422;
+    if (!done || sent.creates) look_again(lineage, now_.now + (invalid ? kAfterInvalid : kAfterRefusal));
+    if (invalid && machine != machines_.end()) warn(machine->second, "InvalidMachine", message_in(*reply));
     const bool conflict = reply && (reply->code == 409 || reply->code == 404);
     if (!done && !conflict)
         base::log_warning("A write was refused",

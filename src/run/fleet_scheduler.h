@@ -70,6 +70,7 @@ private:
     fleet::Round round_of(Held& held, const std::string& key, bool leave_asking);
     void act(Placed& machine, Held* held, const std::string& held_key, const fleet::Step& step);
     void reserve(Placed& machine);
+    void warn(Placed& machine, const std::string& reason, const std::string& words);
     void let_go(const fleet::Machine& machine);
     std::optional<base::Instant> pool_gone(const std::string& pool);
     void mark_silent_pools();

@@ -383,6 +383,7 @@ void Poollet::bring(const std::string& uid, Placed& placed) {
     if (now_.now < placed.retry_at) return agenda_.at(uid, placed.retry_at);
     const auto& machine = placed.object;
     const auto known = classes_.find(machine.machine_class);
+    if (!machine.trouble.empty()) return say(placed, true, "InvalidMachine", machine.trouble);
     if (known == classes_.end() && !machine.resources) {
         placed.retry_at = now_.now + pause(++placed.failures);
         agenda_.at(uid, placed.retry_at);
@@ -406,6 +407,7 @@ void Poollet::bring(const std::string& uid, Placed& placed) {
                 here.failures = 0;
                 here.id = answer->meta.id;
                 here.below = *answer;
+                here.came_at = now_.now;
                 here.removed = false;
                 here.ignition.reset();
                 place_best_effort(here);
@@ -451,6 +453,7 @@ void Poollet::take_away(const std::string& uid, Placed& placed) {
                                      here.failures = 0;
                                      return;
                                  }
+                                 if (!answer && !here.gone) say(here, true, "FailedDelete", answer.error().message);
                                  // It is going: asked again soon, then less often.
                                  if (++here.failures > 1) here.retry_at = now_.now + pause(here.failures);
                                  agenda_.at(uid, here.retry_at);

@@ -61,7 +61,9 @@ private:
         std::optional<model::HoldAnswer> answer;
         std::string epoch;
         uint64_t sequence = 0;
-        uint64_t behind = 0;  // replies one after another that were older
+        uint64_t behind = 0;      // replies one after another that were older
+        base::Instant raised_at;  // when the sequence grew
+        std::string trouble;      // what was logged last
         bool calling = false;
         bool gone = false;      // above
         base::Instant came_at;  // its id from below
@@ -76,8 +78,9 @@ private:
         std::optional<model::IriMachine> below;
         std::optional<std::string> ignition = {};  // read of its secret, until it is below
         bool calling = false;
-        bool gone = false;     // above
-        bool removed = false;  // below
+        bool gone = false;      // above
+        bool removed = false;   // below
+        base::Instant came_at;  // below
         base::Instant retry_at;
         uint64_t failures = 0;
         std::string said;
@@ -116,6 +119,7 @@ private:
     void released(Held& held);
     void look_after(const std::string& uid, Held& held);
     void heard(const std::string& uid, Answer answer);
+    void log_trouble(Held& held, const Error& error);
     void take_answer(Held& held, const model::IriReservation& below);
     void write_entry(Held& held);
 

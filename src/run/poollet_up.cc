@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/clipped.h"
+#include "base/log.h"
 #include "model/times.h"
 #include "run/poollet.h"
 
@@ -19,11 +20,25 @@ using Verb = model::Write::Verb;
 
 constexpr base::Duration kStatusEvery = std::chrono::seconds(10);
 constexpr base::Duration kCompareEvery = std::chrono::seconds(30);
+constexpr base::Duration kPendingAfter = std::chrono::milliseconds(500);
+constexpr base::Duration kLongestCall = std::chrono::seconds(5);
 constexpr size_t kMostOfReason = 512;
 
 // An attempt goes from one of these to the next, never back.
 int rank_of(HoldState state) {
     return state == HoldState::Pending ? 0 : state <= HoldState::NoReply ? 1 : 2;
+}
+
+// An answer about somebody else's reservation is none. A layer that a broker answers for may shorten a lineage.
+bool is_about(const model::IriReservation& answer, const std::string& id, const std::string& lineage) {
+    const std::string& said = answer.ask.lineage;
+    return (id.empty() || answer.meta.id == id) &&
+           (said.empty() || said == lineage || said == fleet::label_value(lineage));
+}
+
+// Long before a layer stops waiting for who has said nothing, which is after a third of its time. E.g. 6 s: 500 ms.
+base::Duration pending_after(const fleet::Asked& asked) {
+    return fleet::whole_time(asked, fleet::RoundRules{}) / 12;
 }
 
 }  // namespace
@@ -233,7 +248,11 @@ void Poollet::changed_below(const RuntimeChange& change) {
         held != held_.end() && (held->second.id.empty() ? held->second.calling : held->second.id == meta.id);
     if (!ours) return;
     agenda_.now(held->first);
-    if (change.what == RuntimeChange::What::Reservation) return take_answer(held->second, change.reservation);
+    if (change.what == RuntimeChange::What::Reservation) {
+        if (is_about(change.reservation, "", held->second.object.ask.lineage))
+            take_answer(held->second, change.reservation);
+        return;
+    }
     // It is no longer there: the next renewal would say so.
     if (held->second.answer && held->second.answer->state == HoldState::Accepted)
         held->second.answer = HoldAnswer{HoldState::Lost};
@@ -245,14 +264,23 @@ void Poollet::heard(const std::string& uid, Answer answer) {
     Held& held = found->second;
     held.calling = false;
     agenda_.now(uid);
+    if (answer && !is_about(*answer, held.id, held.object.ask.lineage))
+        answer = Error{Reason::ServiceUnavailable,
+                       base::clipped(fmt::format("the runtime answered for {} of \"{}\", asked for {} of \"{}\"",
+                                                 answer->meta.id, answer->ask.lineage,
+                                                 held.id.empty() ? "a new one" : held.id, held.object.ask.lineage),
+                                     kMostOfReason)};
     if (answer) {
         held.failures = 0;
+        held.trouble.clear();
         held.renew_at = now_.now + kRenewEvery;
         if (held.id.empty()) held.came_at = now_.now;
         held.id = answer->meta.id;
         by_id_[held.id] = uid;
-        // What the watch told may overtake one reply. Of two in a row that are older, what was told was not so.
-        const bool older = answer->epoch == held.epoch && answer->sequence < held.sequence;
+        // What the watch tells may overtake replies, for as long as a call lasts. Of two in a row that are older after
+        // that, what was told was not so.
+        const bool older =
+            answer->epoch == held.epoch && answer->sequence < held.sequence && now_.now - held.raised_at > kLongestCall;
         held.behind = older ? held.behind + 1 : 0;
         if (held.behind > 1) held.sequence = answer->sequence;
         return take_answer(held, *answer);
@@ -264,8 +292,17 @@ void Poollet::heard(const std::string& uid, Answer answer) {
     if (answer.error().reason == Reason::MethodNotAllowed) {
         return hold_best_effort(held);
     }
+    log_trouble(held, answer.error());
     held.retry_at = now_.now + pause(++held.failures);
     agenda_.at(uid, held.retry_at);
+}
+
+// Once, however often it is tried again.
+void Poollet::log_trouble(Held& held, const Error& error) {
+    const auto words = base::clipped(error.message, kMostOfReason);
+    if (std::exchange(held.trouble, words) == words) return;
+    base::log_warning("A reservation has no answer from below",
+                      {{"pool", options_.pool}, {"reservation", fleet_key(held.object.meta)}, {"error", words}});
 }
 
 // Answers that overtook one another: the newest counts, and an attempt never goes back.
@@ -273,6 +310,7 @@ void Poollet::take_answer(Held& held, const model::IriReservation& below) {
     const bool newer = below.epoch != held.epoch || below.sequence >= held.sequence;
     const bool ended = held.answer && held.answer->state >= HoldState::Bound && below.answer.state < HoldState::Bound;
     if (!newer || ended) return;
+    if (below.epoch != held.epoch || below.sequence > held.sequence) held.raised_at = now_.now;
     held.epoch = below.epoch;
     held.sequence = below.sequence;
     held.answer = below.answer;
@@ -287,6 +325,10 @@ void Poollet::write_entry(Held& held) {
     const auto& entries = held.object.asked.entries;
     const auto at =
         std::find_if(entries.begin(), entries.end(), [&](const auto& each) { return each.name == options_.pool; });
+    // Who is below asks others, as most do who take longer: that is worth a word when it takes longer indeed.
+    const auto patience = held.came_at + pending_after(held.object.asked);
+    const bool soon = entry.answer.state == HoldState::Pending && now_.now < patience;
+    if (soon && at == entries.end()) return agenda_.at(held.object.meta.uid, patience);
     if (at != entries.end()) {
         const auto& a = at->answer;
         const auto& b = entry.answer;
@@ -375,6 +417,10 @@ void Poollet::set_finalizer(Placed& placed, bool there) {
 void Poollet::write_machine(Placed& placed, bool settled) {
     const std::string key = std::string(kMachines) + " " + fleet_key(placed.object.meta);
     if (pace_.busy(key)) return;
+    // Who makes it below is mostly done soon: one word for both.
+    const auto patience = placed.came_at + kPendingAfter;
+    const bool soon = placed.below->state == model::IriMachineState::Pending && now_.now < patience;
+    if (soon && placed.object.machine_id.empty()) return agenda_.at(placed.object.meta.uid, patience);
     const std::string id = fmt::format("{}://{}", runtime_name_, placed.below->meta.id);
     auto changes = fleet::status_changes(placed.document, *placed.below, id, settled);
     if (changes.empty()) return;

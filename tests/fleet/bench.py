@@ -111,6 +111,13 @@ def run(tree, seen, door, prefix, arguments, rate, at_once):
     print(json.dumps(out), flush=True)
 
 
+def at_rest(tree, seconds=10):
+    """What the processes take while nothing is asked of them."""
+    used = processor_seconds(tree)
+    time.sleep(seconds)
+    print(json.dumps({"at_rest_processor_ms_per_second": round((processor_seconds(tree) - used) / seconds * 1000)}), flush=True)
+
+
 def main():
     arguments = read_arguments()
     began = time.monotonic()
@@ -119,6 +126,7 @@ def main():
               f"{time.monotonic() - began:.0f} s", flush=True)
         tree.machine("warm", 1)
         tree.lands("warm", 120)
+        at_rest(tree)
         time.sleep(arguments.wait)
         seen, door = Seen(tree.root.server), Door(tree.root.server)
         for i, rate in enumerate(arguments.rate):

@@ -224,6 +224,99 @@ TEST(FleetCases, AnIgnitionGoesDown) {
     EXPECT_TRUE(until(tree, seconds(10), [&] { return tree.server(1).list("secrets").empty(); }));
 }
 
+// Who answers for another is not believed, and loses nothing of what it holds.
+TEST(FleetCases, AnAnswerAboutAnotherReservationIsNone) {
+    Tree tree({"root", 0, {leaf("a", 2)}}, 25);
+    const Judge judge(tree);
+    tree.reserve("kept", 1);
+    ASSERT_TRUE(until(tree, seconds(5), [&] { return tree.entries("kept") == 1; }));
+    auto& lie = tree.leaves[0]->far.lie;
+    lie = [](model::IriReservation& said) { said.meta.id = "somebody.1"; };
+    tree.run(seconds(25));
+    lie = [](model::IriReservation& said) {
+        said.ask.lineage = "somebody";
+        said.answer = {model::HoldState::Lost};
+        said.sequence += 10;
+    };
+    tree.run(seconds(25));
+    EXPECT_EQ(live_holds(tree), 1u);
+    tree.machine("m", 1);
+    tree.run(seconds(25));
+    EXPECT_EQ(running(tree), 0u) << "nobody has answered for it";
+    lie = {};
+    EXPECT_TRUE(until(tree, minutes(2), [&] { return running(tree) == 1; }));
+    EXPECT_EQ(live_holds(tree), 1u);
+}
+
+// Whoever may edit a Machine may write nonsense into what it needs: it stays where it is, and no other one is
+// concerned.
+TEST(FleetCases, WhatAMachineNeedsBecomesUnreadable) {
+    Tree tree({"root", 0, {{"z", 0, {leaf("a", 2)}}}}, 24);
+    const Judge judge(tree);
+    const auto note = [&](const std::string& name, const char* words) {
+        const JsonObject notes{{model::kResourcesAnnotation, words}};
+        const Json body = JsonObject{{"metadata", JsonObject{{"annotations", notes}}}};
+        tree.server(0).perform({"PATCH", "/apis/compute.ironcore.dev/v1alpha1/namespaces/default/machines/" + name,
+                                base::to_text(body), "application/merge-patch+json"});
+    };
+    tree.machine("m", 1);
+    ASSERT_TRUE(until(tree, seconds(20), [&] { return running(tree) == 1; }));
+    for (const char* words : {R"({"cpu":"-1"})", "nonsense", "[]", R"({"cpu":[]})", "{}", ""}) {
+        note("m", words);
+        tree.run(minutes(1));
+        EXPECT_EQ(running(tree), 1u) << words;
+        EXPECT_EQ(used(tree, "a"), 1) << words;
+    }
+    tree.machine("never", 1);
+    note("never", R"({"cpu":"-1"})");
+    tree.machine("next", 1);
+    EXPECT_TRUE(until(tree, seconds(20), [&] { return running(tree) == 2; }));
+    tree.remove_machine("m");
+    tree.remove_machine("never");
+    EXPECT_TRUE(until(tree, seconds(20), [&] { return tree.machines().size() == 1 && used(tree, "a") == 1; }));
+}
+
+// Whose poollet died before it took what was sent to it goes elsewhere, when what was promised there has passed; who
+// comes back then takes nothing.
+void died_before_it_was_taken(const Spec& root, const std::string& poollet, size_t layer) {
+    Tree tree(root, 23);
+    const Judge judge(tree);
+    tree.run(seconds(1));
+    tree.machine("m", 2);
+    std::string pool;
+    ASSERT_TRUE(until(tree, seconds(20), [&] {
+        for (const auto& record : tree.server(layer).list("core.ironcore.dev/reservations")) {
+            const auto asked = fleet::read_reservation(crash::SmallServer::document(*record))->asked;
+            for (const auto& entry : asked.entries) {
+                if (entry.answer.committed) pool = entry.name;
+            }
+        }
+        return !pool.empty();
+    }));
+    tree.stop(poollet + pool);
+    EXPECT_TRUE(until(tree, minutes(6), [&] { return running(tree) == 1; }));
+    EXPECT_EQ(used(tree, pool), 0);
+    for (size_t i = 0; i < tree.actors.size(); ++i) {
+        if (tree.actors[i].name == poollet + pool) tree.kill(i);
+    }
+    tree.run(minutes(2));
+    EXPECT_EQ(running(tree), 1u);
+    EXPECT_EQ(live_holds(tree), 0u);
+    EXPECT_EQ(tree.reservations(), 0u);
+    size_t placed = 0;
+    for (const auto& each : tree.leaves) placed += each->provider->table().machines().size();
+    EXPECT_EQ(placed, 1u);
+}
+
+TEST(FleetCases, APoolletThatDiedBeforeItTookAMachine) {
+    died_before_it_was_taken({"root", 0, {leaf("a", 2), leaf("b", 2)}}, "poollet ", 0);
+}
+
+TEST(FleetCases, APoolletBelowThatDiedBeforeItTookAMachine) {
+    died_before_it_was_taken({"root", 0, {{"z1", 0, {leaf("a", 2), leaf("b", 2)}}, {"z2", 0, {leaf("c", 1)}}}},
+                             "poollet ", 1);
+}
+
 TEST(FleetCases, Case6TheSwapOnAFullHost) {
     Tree tree({"root", 0, {leaf("v", 2)}}, 6);
     const Judge judge(tree);

@@ -46,6 +46,10 @@ class Fleet(Cluster):
         for name in self.names(RESERVATIONS):
             self.wait(f"{RESERVATIONS}/{name}", "delete", 120)
 
+    def refused(self, text):
+        """What is said of objects that cannot be created."""
+        return subprocess.run([self.kubectl, "create", "-f", "-"], input=text, env=self.env, capture_output=True, text=True).stderr
+
     def explain(self, name):
         words = [self.berth, "explain", "machine", name]
         return subprocess.run(words, env=self.env, capture_output=True, text=True, check=True).stdout
@@ -133,11 +137,39 @@ spec: {pools: [{name: a}], resources: {cpu: 2}}
         expect("the pool of m", fleet.lands("m"), "a")
 
 
+def test_bad_input(berth, build):
+    """What nobody can place is told so, once, and keeps nobody else from being placed, seen or explained."""
+    with Fleet(berth, build, "a: {cpu: 2, memory: 8Gi}") as fleet:
+        fleet.apply(classes(1))
+        for name, needs in (("negative", '{"cpu":"-4"}'), ("none", "{}"), ("words", "all of it")):
+            fleet.apply(machine(name, 1).replace(f"name: {name}", f"name: {name}, annotations: {{berth.dev/resources: '{needs}'}}"))
+        fleet.apply(machine("astray", 1, ", machinePoolRef: {name: nowhere}"))
+        fleet.apply(machine("m", 1))
+        expect("the pool of m", fleet.lands("m"), "a")
+        expect("what is on a", machines_in(find(fleet.tree(), "a")), ["default/m"])
+        for name, words in (("negative", "is no amount"), ("none", "it needs nothing"), ("words", "it is no JSON object"),
+                            ("astray", "machine pool nowhere does not exist")):
+            end = time.monotonic() + 60
+            while words not in fleet.explain(name) and time.monotonic() < end:
+                pass
+            expect(f"what is said of {name}", words in fleet.explain(name), True)
+            expect(f"the state of {name}", fleet.get(MACHINES, name)["status"]["state"], "Pending")
+        for what in ("resources: {'': 1}", "resources: {a b: 1}", "resources: {cpu: 1}, pools: [A_B]"):
+            refused = fleet.refused(f"""
+apiVersion: core.ironcore.dev/v1alpha1
+kind: Reservation
+metadata: {{name: bad}}
+spec: {{{what}}}
+""")
+            expect(f"{what} is invalid", "is invalid" in refused, True)
+
+
 def main():
     berth, build = sys.argv[1:3]
     test_one_layer(berth, build)
     test_layers(berth, build)
     test_hold(berth, build)
+    test_bad_input(berth, build)
 
 
 if __name__ == "__main__":

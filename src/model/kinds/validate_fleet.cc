@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "model/kinds/path.h"
 #include "model/kinds/validate_pod.h"
+#include "model/names.h"
 #include "model/quantity.h"
 #include "model/times.h"
 
@@ -27,7 +28,9 @@ void check_positive(const Json& object, std::string_view path, const Where& at, 
                                                           : base::to_text(entry.value()));
         const auto quantity = Quantity::parse(given);
         const Where key = at.key(entry.key());
-        if (!quantity) {
+        if (const auto fault = qualified_name_fault(entry.key())) {
+            causes.invalid(key, Json(entry.key()), *fault);
+        } else if (!quantity) {
             causes.invalid(key, entry.value(), "is no amount");
         } else if (quantity->is_negative() || (quantity->is_zero() && which(entry.key()))) {
             causes.invalid(key, entry.value(), "must be greater than 0");
@@ -42,6 +45,8 @@ void check_pools(const Json& spec, const Where& where, Causes& causes) {
         const Where item = at.item(i);
         if (!pools[i].is_string() || pools[i].as_string().empty()) {
             causes.invalid(item, pools[i], "must be the name of a pool");
+        } else if (const auto fault = dns1123_subdomain_fault(std::string_view(pools[i].as_string()))) {
+            causes.invalid(item, pools[i], *fault);
         } else if (std::find(pools.begin(), pools.begin() + static_cast<std::ptrdiff_t>(i), pools[i]) !=
                    pools.begin() + static_cast<std::ptrdiff_t>(i)) {
             causes.duplicate(item, pools[i]);
