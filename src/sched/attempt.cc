@@ -61,7 +61,7 @@ void Attempt::give_back() {
 }
 
 std::shared_ptr<const model::Pod> Attempt::nominate(std::string_view node, std::vector<std::string> victims,
-                                                    std::shared_ptr<const ledger::Charges> promised) {
+                                                    PromisedPtr promised) {
     nomination_.reset(new Nomination{std::string(node), std::move(victims), std::move(promised)});
     auto kept = std::make_shared<const model::Pod>(pod);
     from_->nominated.put(kept, node, nomination_->victims, nomination_->promised);

@@ -139,9 +139,9 @@ public:
     // Its place, and the stage it was in.
     void give_back();
 
-    // The pod as it is now waits for the node, which its victims leave; it is promised what it draws there then.
+    // The pod as it is now waits for the node, which its victims leave; it is promised what it has there then.
     std::shared_ptr<const model::Pod> nominate(std::string_view node, std::vector<std::string> victims,
-                                               std::shared_ptr<const ledger::Charges> promised);
+                                               PromisedPtr promised);
     // Its stored object says so. What is known about that stands; false: nothing was.
     bool nominate(std::string_view node);
     // Others need not yield to it any longer; false: they did not have to.
@@ -165,7 +165,7 @@ private:
     struct Nomination {
         std::string node;
         std::vector<std::string> victims;
-        std::shared_ptr<const ledger::Charges> promised;
+        PromisedPtr promised;
     };
     std::unique_ptr<Nomination> nomination_;  // the last one; nullptr: none, or it came to an end
     bool placed_ = false;

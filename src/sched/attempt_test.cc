@@ -73,7 +73,7 @@ TEST_F(AttemptTest, OneThatLandedLeavesItsPlaceToThePod) {
 TEST_F(AttemptTest, WhatWasPromisedStandsWhenAPlaceIsGivenBack) {
     Attempt attempt = begun();
     const auto promised = [&] { return nominated.promised(table.ask("p"), table.ledger, 0); };
-    attempt.nominate("n1", {}, std::make_shared<const ledger::Charges>());
+    attempt.nominate("n1", {}, std::make_shared<const Promised>());
     place(attempt);
     EXPECT_TRUE(nominated.empty()) << "it counts as placed";
     attempt.give_back();

@@ -104,8 +104,8 @@ Decision placed_or_waiting(const Ask& ask, const View& ledger, const Profile& pr
     return decision;
 }
 
-void name_parts(const Ask& ask, const View& ledger, Decision& decision) {
-    decision.which = which_on(ask, ledger, decision.verdict.chosen, decision.charges);
+void name_parts(const Ask& ask, const View& ledger, ledger::WhichPtr which, Decision& decision) {
+    decision.which = std::move(which);
     decision.annotations = annotations_for(decision.charges, decision.which, *ask.pod, ledger);
 }
 
@@ -129,15 +129,15 @@ Decision decided(const Ask& ask, const View& ledger, Verdict verdict) {
     const Row chosen = decision.verdict.chosen;
     if (chosen == ledger::kNoRow) return decision;
     decision.charges = charges_on(ask, ledger, chosen);
-    name_parts(ask, ledger, decision);
+    name_parts(ask, ledger, which_on(ask, ledger, chosen, decision.charges), decision);
     return decision;
 }
 
 Decision decided(const Ask& ask, Ledger& ledger, const Nominated& nominated, Verdict verdict) {
     const Row row = verdict.chosen;
-    if (row == ledger::kNoRow || nominated.empty() || !ask.credit(row)) return decided(ask, ledger, std::move(verdict));
+    if (row == ledger::kNoRow || nominated.empty()) return decided(ask, ledger, std::move(verdict));
     Decision decision{std::move(verdict), charges_beside(ask, ledger, nominated, row), {}, {}, false, {}};
-    name_parts(ask, ledger, decision);
+    name_parts(ask, ledger, which_beside(ask, ledger, nominated, row, decision.charges), decision);
     return decision;
 }
 
@@ -169,8 +169,10 @@ Decision decide_reservation(const model::Reservation& reservation, Ledger& ledge
                             const Nominated& nominated, uint64_t* looks) {
     Ask ask = ask_for(reservation, looks);
     ask.packs = profile.packs_devices;
-    return placed_or_waiting(ask, ledger, profile, nominated,
-                             weigh(ask, ledger, profile, filter_all(ask, ledger, profile, nominated)));
+    Decision decision = placed_or_waiting(ask, ledger, profile, nominated,
+                                          weigh(ask, ledger, profile, filter_all(ask, ledger, profile, nominated)));
+    if (decision.which) decision.which = which_beside(ask, ledger, nominated, decision.verdict.chosen, {});
+    return decision;
 }
 
 }  // namespace berth::sched

@@ -4,13 +4,18 @@
 
 #include "model/preemption_hold.h"
 #include "sched/credit.h"
+#include "sched/kept_parts.h"
 #include "sched/which.h"
 
 namespace berth::sched {
 namespace {
 
 using PodPtr = std::shared_ptr<const model::Pod>;
-using Promised = std::shared_ptr<const ledger::Charges>;
+using ChargesPtr = std::shared_ptr<const ledger::Charges>;
+
+ChargesPtr charges_of(const PromisedPtr& promised) {
+    return promised ? ChargesPtr(promised, &promised->charges) : nullptr;
+}
 
 bool is_itself(const model::Pod& pod, const Ask& ask) {
     if (ask.reservation) return model::preemption_hold_owner(*ask.reservation) == pod.meta.uid;
@@ -22,7 +27,7 @@ bool draws_on(const model::Pod& pod, const View& ledger, Row row) {
 }
 
 // The ask on the row as it is now, bound to what was promised as far as that is there for the pod.
-Ask promised_on(const model::Pod& pod, const View& ledger, Row row, const Promised& promised) {
+Ask promised_on(const model::Pod& pod, const View& ledger, Row row, const ChargesPtr& promised) {
     Ask ask = ask_on(pod, ledger, row);
     const Credit* credit = ask.credit(row);
     if (!promised || !credit) return ask;
@@ -50,24 +55,31 @@ bool lets_go_soon(const View& ledger, Row row) {
     });
 }
 
-// First as the row will be; then, with the same charges, as it is.
+bool keeps_parts(const Yielding& before) {
+    return std::any_of(before.pods.begin(), before.pods.end(),
+                       [](const auto& place) { return place.promised && place.promised->which; });
+}
+
+// First as the row will be; then, with the same charges and without what was promised to others, as it is.
 Strikes filter_beside(const Ask& ask, Ledger& ledger, const Profile& profile, Row row, const Yielding& before) {
     Ask bound = ask;
     {
         const Overlay overlay(ledger, row, before);
         bound = again(ask, ledger, row);
         Strikes strikes = filter(bound, ledger, profile, row, row + 1);
-        if (!ask.credit(row) || !strikes.open(row)) return strikes;
+        const bool same = !ask.credit(row) && !(keeps_parts(before) && wants_parts(ask, ledger, row));
+        if (same || !strikes.open(row)) return strikes;
         if (bound.credit(row)) {
             bound.credits[row].promised = std::make_shared<const ledger::Charges>(charges_on(bound, ledger, row));
         }
     }
+    const KeptParts kept(bound, ledger, row, before);
     return filter(bound, ledger, profile, row, row + 1);
 }
 
 }  // namespace
 
-void Nominated::put(PodPtr pod, std::string_view node, std::vector<std::string> victims, Promised promised) {
+void Nominated::put(PodPtr pod, std::string_view node, std::vector<std::string> victims, PromisedPtr promised) {
     remove(pod->meta.uid);
     waits_.emplace(pod->meta.uid, Wait{std::string(node), std::move(victims), std::move(promised)});
     auto& here = by_node_[std::string(node)];
@@ -104,7 +116,7 @@ Yielding Nominated::before(const Ask& ask, const View& ledger, Row row) const {
         if (is_itself(*pod, ask) || !yields(ask, ledger, row, *pod)) continue;
         out.pods.push_back({pod, waits_.find(pod->meta.uid)->second.promised});
     }
-    if (ledger.at(row).reservations.empty() && ledger.cores().at(row) == nullptr) return out;
+    if (ledger.at(row).reservations.empty() && !ledger.cores().at(row) && !ledger.devices().at(row)) return out;
     const auto own = ask.pod ? waits_.find(ask.pod->meta.uid) : waits_.end();
     const bool waits_too = own != waits_.end() && own->second.node == found->first;
     for (const ledger::PodIndex index : ledger.at(row).pods) {
@@ -136,7 +148,7 @@ bool Nominated::promised(const Ask& ask, const View& ledger, Row row) const {
 
 Ask Nominated::as_promised(const Ask& ask, const View& ledger, Row row) const {
     if (!promised(ask, ledger, row)) return ask;
-    Ask bound = promised_on(*ask.pod, ledger, row, waits_.find(ask.pod->meta.uid)->second.promised);
+    Ask bound = promised_on(*ask.pod, ledger, row, charges_of(waits_.find(ask.pod->meta.uid)->second.promised));
     bound.looks = ask.looks;
     bound.packs = ask.packs;
     return bound;
@@ -155,16 +167,26 @@ Overlay::Overlay(Ledger& ledger, Row row, const Yielding& those) : ledger_(ledge
     for (const bool settled : {true, false}) {
         for (const auto& [pod, promised] : those.pods) {
             if ((promised != nullptr) != settled || ledger_.find_pod(pod->meta.uid) != ledger::kNone) continue;
-            const Ask there = promised_on(*pod, ledger_, row, promised);
+            const Ask there = promised_on(*pod, ledger_, row, charges_of(promised));
             const auto charges = charges_on(there, ledger_, row);
-            ledger_.assume(*pod, row, charges, which_on(there, ledger_, row, charges));
-            placed_.push_back(pod->meta.uid);
+            const bool has = promised && promised->which && may_have(*promised->which, there, ledger_, row, charges);
+            ledger_.assume(*pod, row, charges, has ? promised->which : which_on(there, ledger_, row, charges));
+            placed_.push_back(pod);
         }
     }
 }
 
+std::vector<Yielding::Place> Overlay::parts() const {
+    std::vector<Yielding::Place> out;
+    for (const auto& pod : placed_) {
+        const auto& entry = ledger_.pod(ledger_.find_pod(pod->meta.uid));
+        if (entry.which) out.push_back({pod, std::make_shared<const Promised>(Promised{entry.charges(), entry.which})});
+    }
+    return out;
+}
+
 Overlay::~Overlay() {
-    for (const auto& uid : placed_) ledger_.remove_pod(uid);
+    for (const auto& pod : placed_) ledger_.remove_pod(pod->meta.uid);
     for (auto index = gone_.rbegin(); index != gone_.rend(); ++index) ledger_.put_back(*index);
 }
 
@@ -191,6 +213,27 @@ ledger::Charges charges_beside(const Ask& ask, Ledger& ledger, const Nominated& 
     return charges_on(again(ask, ledger, row), ledger, row);
 }
 
+ledger::WhichPtr which_beside(const Ask& ask, Ledger& ledger, const Nominated& nominated, Row row,
+                              const ledger::Charges& charges) {
+    if (nominated.empty() || !wants_parts(ask, ledger, row)) return which_on(ask, ledger, row, charges);
+    const KeptParts kept(ask, ledger, row, nominated.before(ask, ledger, row));
+    return which_on(ask, ledger, row, charges);
+}
+
+PromisedPtr promise_beside(const Ask& ask, Ledger& ledger, const Nominated& nominated, Row row) {
+    const Yielding before = nominated.before(ask, ledger, row);
+    const auto settle = [&](const Ask& there) {
+        ledger::Charges charges = charges_on(there, ledger, row);
+        ledger::WhichPtr which = which_on(there, ledger, row, charges);
+        return std::make_shared<const Promised>(Promised{std::move(charges), std::move(which)});
+    };
+    if (before.empty()) return settle(ask);
+    const Overlay overlay(ledger, row, before);
+    Ask there = again(ask, ledger, row);
+    there.packs = ask.packs;
+    return settle(there);
+}
+
 bool keeps_its_place(const Ask& ask, Ledger& ledger, const Profile& profile, const Nominated& nominated, Row row) {
     if (!nominated.promised(ask, ledger, row)) return false;
     const Ask promised = nominated.as_promised(ask, ledger, row);
@@ -209,7 +252,9 @@ bool yields(const Ask& ask, Ledger& ledger, const Profile& profile, const Nomina
         if (row == ledger::kNoRow) continue;
         const auto pods = nominated.before(ask, ledger, row);
         if (pods.empty() || !filter(ask, ledger, profile, row, row + 1).open(row)) continue;
-        if (ask.credit(row) || !filter_beside(ask, ledger, profile, row, pods).open(row)) return true;
+        if (ask.credit(row) || wants_parts(ask, ledger, row) ||
+            !filter_beside(ask, ledger, profile, row, pods).open(row))
+            return true;
     }
     return false;
 }

@@ -154,7 +154,7 @@ private:
     const std::string& profile_of(const model::Reservation& object) const;
     Decision decide(const model::Reservation& object);
     Row choose_fast(const model::Pod& pod, const Profile& profile);
-    bool lost_parts(const Ask& ask, const Decision& decision, const Profile& profile) const;
+    bool lost_parts(const Ask& ask, const Decision& decision, const Profile& profile);
     // Where, and with what, is the decision's.
     void bind(Attempt& attempt, const Ask& ask, const Decision& decision, base::Instant now, std::vector<Plan>& plans);
     void fail(Attempt& attempt, std::string message, base::Instant now, std::vector<Plan>& plans);
@@ -167,7 +167,7 @@ private:
     std::vector<Plan> take_room(Attempt& attempt, const Ask& ask, const std::string& node,
                                 std::vector<EvictPod> evictions, base::Instant now);
     void lift(const std::vector<EvictPod>& evictions, Row row, Lifted& gone) const;
-    std::shared_ptr<const ledger::Charges> promise(const Ask& ask, Row row, const std::vector<EvictPod>& evictions);
+    PromisedPtr promise(const Ask& ask, Row row, const std::vector<EvictPod>& evictions);
     void promise_again();
     std::vector<EvictPod> evictions_for(const Ask& ask, const Victims& victims) const;
     std::vector<Plan> evict(Attempt& by, std::vector<EvictPod> evictions);

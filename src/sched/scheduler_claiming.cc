@@ -4,6 +4,7 @@
 #include "sched/claiming.h"
 #include "sched/draw.h"
 #include "sched/scheduler.h"
+#include "sched/second_look.h"
 
 namespace berth::sched {
 
@@ -38,9 +39,10 @@ bool Scheduler::still_holds(const Attempt& attempt, const BindPod& bind) const {
     return annotations_for(held.charges(), held.which, attempt.pod, ledger_) == model::Labels(bind.annotations);
 }
 
-// A bind that had to wait: meanwhile the pod may have lost what it was to draw from.
+// A bind that had to wait: meanwhile the pod may have lost what it was to draw from, or what it was given of its node.
 void Scheduler::go_on(Attempt& attempt, BindPod bind, base::Instant now, std::vector<Plan>& plans) {
-    if (!still_holds(attempt, bind)) return forget(attempt, now);
+    const Profile& profile = profiles_.find(attempt.pod.spec->scheduler_name)->second;
+    if (!still_holds(attempt, bind) || !still_has(attempt.pod, ledger_, profile)) return forget(attempt, now);
     bind_or_claim(attempt, std::move(bind), plans);
 }
 
@@ -65,7 +67,8 @@ std::vector<Plan> Scheduler::claimed(const ClaimReservation& claim, Outcome outc
             forget(*attempt, now);
         } else if (--claiming->unanswered == 0) {
             BindPod bind = attempt->leave<Claiming>().bind;
-            if (still_holds(*attempt, bind)) {
+            const Profile& profile = profiles_.find(attempt->pod.spec->scheduler_name)->second;
+            if (still_holds(*attempt, bind) && still_has(attempt->pod, ledger_, profile)) {
                 plans.emplace_back(std::move(bind));
             } else {
                 forget(*attempt, now);

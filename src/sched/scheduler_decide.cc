@@ -9,6 +9,7 @@
 #include "sched/credit.h"
 #include "sched/draw.h"
 #include "sched/fast/decider.h"
+#include "sched/kept_parts.h"
 #include "sched/plugins/registry.h"
 #include "sched/preempt.h"
 #include "sched/scheduler.h"
@@ -34,12 +35,14 @@ Decision decision_for(Row row) {
 
 // Beside what was promised to others another reservation may pay, with fewer cores or devices left. Without its own it
 // is not bound, unless its profile does not give any.
-bool Scheduler::lost_parts(const Ask& ask, const Decision& decision, const Profile& profile) const {
-    if (!lacks_parts(ask, ledger_, decision.verdict.chosen, decision.which)) return false;
+bool Scheduler::lost_parts(const Ask& ask, const Decision& decision, const Profile& profile) {
+    const Row row = decision.verdict.chosen;
+    if (!lacks_parts(ask, ledger_, row, decision.which)) return false;
     const bool gives = std::any_of(profile.filters.begin(), profile.filters.end(), [](const auto& filter) {
         return filter->plugin() == PluginId::NodeNUMAResource || filter->plugin() == PluginId::DeviceShare;
     });
-    return gives && !finds_parts(ask, ledger_, decision.verdict.chosen, decision.charges);
+    const KeptParts kept(ask, ledger_, row, nominated_.before(ask, ledger_, row));
+    return gives && !finds_parts(ask, ledger_, row, decision.charges);
 }
 
 void Scheduler::decide_one(const std::string& key, base::Instant now, base::Time wall, std::vector<Plan>& plans) {
@@ -224,15 +227,15 @@ void Scheduler::lift(const std::vector<EvictPod>& evictions, Row row, Lifted& go
     }
 }
 
-// What the pod draws on the row when these have gone; nullptr: nothing there is for it to draw from, and no part of it
+// What the pod has on the row when these have gone; nullptr: nothing there is for it to draw from, and no part of it
 // that no room can hold.
-std::shared_ptr<const ledger::Charges> Scheduler::promise(const Ask& ask, Row row,
-                                                          const std::vector<EvictPod>& evictions) {
-    if (!ask.credit(row)) return wants_parts(ask, ledger_, row) ? std::make_shared<const ledger::Charges>() : nullptr;
+PromisedPtr Scheduler::promise(const Ask& ask, Row row, const std::vector<EvictPod>& evictions) {
+    if (!ask.credit(row) && !wants_parts(ask, ledger_, row)) return nullptr;
     Lifted gone(ledger_);
     lift(evictions, row, gone);
-    return std::make_shared<const ledger::Charges>(
-        charges_beside(ask_on(*ask.pod, ledger_, row), ledger_, nominated_, row));
+    Ask there = ask_on(*ask.pod, ledger_, row);
+    there.packs = profiles_.find(ask.spec->scheduler_name)->second.packs_devices;
+    return promise_beside(there, ledger_, nominated_, row);
 }
 
 // What a scheduler before this one promised is not stored. It is promised anew before anything is decided: to the most
@@ -252,7 +255,7 @@ void Scheduler::promise_again() {
     for (Attempt* attempt : again) {
         const model::Pod& pod = attempt->pod;
         const Row row = ledger_.row_of(pod.nominated_node);
-        std::shared_ptr<const ledger::Charges> promised;
+        PromisedPtr promised;
         if (row != ledger::kNoRow) {
             const Ask ask = ask_for(pod, ledger_);
             Victims leaving{row, {}, 0};

@@ -8,6 +8,7 @@
 #include "model/preemption_hold.h"
 #include "model/reservation_status.h"
 #include "sched/credit.h"
+#include "sched/kept_parts.h"
 #include "sched/scheduler.h"
 #include "sched/victims.h"
 #include "sched/which.h"
@@ -166,11 +167,14 @@ void Scheduler::open_waiting(base::Time wall, std::vector<Plan>& plans) {
     }
 }
 
-// While it waits it has amounts alone: which ones it gets is decided when there are enough. False: there are not.
+// While it waits it has amounts alone: which ones it gets is decided when there are enough. False: there are not. What
+// an earlier try named came to nothing, and may not be there any more.
 bool Scheduler::name_parts(ReservationIndex index, model::ReservationStatus& status) {
     const auto& entry = ledger_.reservation(index);
+    if (entry.recorded && entry.object->which.empty()) ledger_.record(index, nullptr);
     if (!entry.recorded) {
         const Ask ask = ask_for(*entry.object);
+        const KeptParts kept(ask, ledger_, entry.row, nominated_.before(ask, ledger_, entry.row));
         if (!finds_parts(ask, ledger_, entry.row, {})) return false;
         if (auto which = which_on(ask, ledger_, entry.row, {})) ledger_.record(index, std::move(which));
     }

@@ -5,6 +5,18 @@
 
 namespace berth::sched {
 
+bool may_have(const model::Which& which, const Ask& ask, const View& ledger, Row row, const ledger::Charges& charges) {
+    using model::NumaPolicy;
+    model::CoreRecord cores = which.cores;
+    const ledger::NodeCores* node = ledger.cores().at(row);
+    const NumaPolicy by_node = node ? node->rules.numa : NumaPolicy::None;
+    const NumaPolicy policy = ask.spec->cores.numa != NumaPolicy::None ? ask.spec->cores.numa : by_node;
+    // Elsewhere amounts of NUMA nodes are written down, and nobody asked for them.
+    if (policy != NumaPolicy::SingleNUMANode && policy != NumaPolicy::Restricted) cores.numa.clear();
+    return plugins::judge_record(cores, *ask.spec, ledger, row, charges).empty() &&
+           (which.devices.empty() || plugins::judge_devices(which.devices, *ask.spec, ledger, row, charges).empty());
+}
+
 bool wants_parts(const Ask& ask, const View& ledger, Row row) {
     return plugins::wants_cores(ask, ledger, row) || plugins::wants_devices(ask, ledger, row);
 }

@@ -8,6 +8,9 @@ namespace berth::sched {
 // nullptr: none, as for almost every ask.
 ledger::WhichPtr which_on(const Ask& ask, const View& ledger, Row row, const ledger::Charges& charges);
 
+// Whether it may have these, where it is charged so.
+bool may_have(const model::Which& which, const Ask& ask, const View& ledger, Row row, const ledger::Charges& charges);
+
 // Whether it has to get any.
 bool wants_parts(const Ask& ask, const View& ledger, Row row);
 // Whether it has to get one that it has not.

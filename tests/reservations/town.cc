@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "model/device_wish.h"
 #include "model/preemption_hold.h"
 #include "model/reservation_rules.h"
 
@@ -67,6 +68,14 @@ void Town::wish_for_cores(model::Meta& meta, model::PodSpec& spec) {
     spec.cores = model::read_core_wish(meta.labels, meta.annotations);
 }
 
+// A part of one, or one or two whole ones.
+void Town::wish_for_gpus(const model::Meta& meta, model::PodSpec& spec) {
+    if (!fortune_.gpus || random_.chance(1, 3)) return;
+    constexpr int64_t kPercents[] = {30, 50, 100, 100, 200};
+    spec.requests.set(model::device_resources().gpu, kPercents[random_.below(std::size(kPercents))]);
+    spec.devices = model::read_device_wish(spec.requests, meta.annotations);
+}
+
 std::string Town::make_pod(int32_t priority) {
     model::Pod pod;
     pod.meta.ns = "default";
@@ -91,6 +100,7 @@ std::string Town::make_pod(int32_t priority) {
     }
     if (random_.chance(1, 6)) pod.meta.annotations.set(model::kReservationAffinity, "{}");
     wish_for_cores(pod.meta, *spec);
+    wish_for_gpus(pod.meta, *spec);
     pod.spec = std::move(spec);
     const std::string what = fmt::format("{} of {} ({}m)", pod.meta.name, app, pod.spec->requests.get(model::kCpu));
     store(std::move(pod));
@@ -117,6 +127,7 @@ std::string Town::make_reservation() {
     if (!fortune_.calm && random_.chance(1, 2)) made.ttl = seconds(random_.between(1, 300));
     if (!fortune_.calm && random_.chance(1, 6)) made.expires = clock_.wall() + seconds(random_.between(-60, 200));
     wish_for_cores(made.meta, *spec);
+    wish_for_gpus(made.meta, *spec);
     made.spec = std::move(spec);
     const std::string name = made.meta.name;
     store(std::move(made));

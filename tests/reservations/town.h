@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "control/reservations.h"
+#include "model/device.h"
 #include "model/node_topology.h"
 #include "run/bind_rules.h"
 #include "sched/scheduler.h"
@@ -28,6 +29,7 @@ struct Fortune {
     } deaths = Deaths::None;
     bool two = false;     // schedulers, neither of which knows what the other has under way
     bool cores = false;   // machines are known, and some want cores of their own
+    bool gpus = false;    // nodes have some, and some want a part of one, or several
     bool guard = true;    // false: the server judges no sums, and requests get lost
     bool shifts = false;  // nodes have few slots, change, go and come back; pods complete and are resized
 };
@@ -52,8 +54,9 @@ private:
     bool somebody_is_nominated() const;
     void die();
     void tell_everything(sched::Scheduler& scheduler);
-    void tell(sched::Scheduler& scheduler, const std::shared_ptr<const model::NodeTopology>& machine);
     void add_node(const std::string& name);
+    template <class Part>
+    void add_part(std::vector<std::shared_ptr<const Part>>& all, std::shared_ptr<const Part> part);
     void put_node(std::shared_ptr<const model::Node> node);
     void store(model::Pod pod);
     void store(model::Reservation object);
@@ -66,6 +69,7 @@ private:
     std::string step();
     std::string make_pod(int32_t priority);
     void wish_for_cores(model::Meta& meta, model::PodSpec& spec);
+    void wish_for_gpus(const model::Meta& meta, model::PodSpec& spec);
     std::string make_reservation();
     std::string edit();
     std::string delete_something();
@@ -78,6 +82,7 @@ private:
     std::string shift_node();
     std::string lose_node();
     std::string shift_pod();
+    std::string put_by_hand();
 
     // ---- the schedulers and their server
     bool unkind() const { return fortune_.deaths == Fortune::Deaths::AnyTime || fortune_.two; }
@@ -104,6 +109,7 @@ private:
     void note_use();
     void check_nodes();
     void check_cores(const std::string& node) const;
+    void check_gpus(const std::string& node) const;
     void settle();
     void check_rest();
 
@@ -117,6 +123,7 @@ private:
     std::deque<Sent> outbox_;
     std::vector<std::shared_ptr<const model::Node>> nodes_;
     std::vector<std::shared_ptr<const model::NodeTopology>> machines_;
+    std::vector<std::shared_ptr<const model::Device>> devices_;
     std::map<std::string, model::Pod> pods_;
     std::map<std::string, std::shared_ptr<const model::Reservation>> reservations_;
     std::set<std::string> gone_for_;               // uids of pods for which others were evicted

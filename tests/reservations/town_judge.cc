@@ -71,6 +71,7 @@ void Town::check_nodes() {
                 << node << ": " << kNames[i];
         }
         if (fortune_.cores) check_cores(node);
+        if (fortune_.gpus) check_gpus(node);
     }
     note_use();
 }
@@ -100,6 +101,39 @@ void Town::check_cores(const std::string& node) const {
                 << holder[cpu] << " has CPU " << cpu << ", which " << name << " holds";
         }
     }
+}
+
+// Of each GPU, in percents: what pods have, and what reservations have left when their owners have had theirs, those of
+// one reservation before those who draw from several.
+void Town::check_gpus(const std::string& node) const {
+    std::map<int32_t, int64_t> used;
+    std::map<std::pair<std::string, int32_t>, int64_t> left;  // by the reservation's uid
+    for (const auto& [name, object] : reservations_) {
+        if (object->node != node || object->phase != model::ReservationPhase::Available) continue;
+        for (const auto& share : object->which.devices) left[{object->meta.uid, share.minor}] = share.amounts.ratio;
+    }
+    for (const bool alone : {true, false}) {
+        for (const auto& [name, pod] : pods_) {
+            if (pod.node != node || pod.terminal()) continue;
+            const auto named = model::read_links(pod.meta.annotations)->named();
+            if ((named.size() < 2) != alone) continue;
+            int64_t has = 0;
+            for (const auto& share : model::read_which(pod.meta.annotations).devices) {
+                has += share.amounts.ratio;
+                used[share.minor] += share.amounts.ratio;
+                int64_t rest = share.amounts.ratio;
+                for (const auto& link : named) {
+                    const auto from = left.find({link.uid, share.minor});
+                    const int64_t part = from == left.end() ? 0 : std::min(rest, from->second);
+                    if (part > 0) from->second -= part;
+                    rest -= part;
+                }
+            }
+            EXPECT_EQ(has, pod.spec->requests.get(model::device_resources().gpu)) << name;
+        }
+    }
+    for (const auto& [key, amount] : left) used[key.second] += amount;
+    for (const auto& [minor, percent] : used) EXPECT_LE(percent, model::kWholeDevice) << node << ": GPU " << minor;
 }
 
 // Nothing more comes, and of two schedulers a lease leaves one. When nothing has happened for longer than the longest
@@ -136,8 +170,8 @@ void Town::check_rest() {
     for (const auto& [name, pod] : pods_) {
         if (!pod.node.empty()) continue;
         waits_for_room = waits_for_room || !pod.nominated_node.empty();
-        // Of two schedulers neither knows what the other promised, and of cores amounts are promised, not which.
-        const bool promised = fortune_.calm && !fortune_.two && !fortune_.cores && gone_for_.contains(pod.meta.uid);
+        // Of two schedulers neither knows what the other promised.
+        const bool promised = fortune_.calm && !fortune_.two && gone_for_.contains(pod.meta.uid);
         EXPECT_FALSE(promised) << "others went for " << name << " in vain";
     }
     if (waits_for_room) return;
@@ -149,7 +183,7 @@ void Town::check_rest() {
     for (const auto& [name, object] : reservations_) {
         EXPECT_FALSE(model::is_claimed(*object)) << name << " is claimed for a pod that is not bound";
         if (has_ended(*object)) continue;
-        const bool ready = object->phase == model::ReservationPhase::Waiting && !fortune_.cores &&
+        const bool ready = object->phase == model::ReservationPhase::Waiting && !fortune_.cores && !fortune_.gpus &&
                            server_.has_its_room(server_.find_reservation(object->meta.uid));
         EXPECT_FALSE(ready) << name << " has its room and waits";
         if (object->phase != model::ReservationPhase::Pending) continue;

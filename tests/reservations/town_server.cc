@@ -23,6 +23,19 @@ std::shared_ptr<const model::NodeTopology> machine(const std::string& node) {
     return out;
 }
 
+std::shared_ptr<const model::Device> gpus_of(const std::string& node) {
+    auto out = std::make_shared<model::Device>();
+    out->meta.name = node;
+    for (int32_t minor = 0; minor < 3; ++minor) {
+        model::DeviceUnit unit;
+        unit.minor = minor;
+        unit.healthy = true;
+        unit.total = {model::kWholeDevice, model::kWholeDevice, 1000};
+        out->units.push_back(unit);
+    }
+    return out;
+}
+
 }  // namespace
 
 std::unique_ptr<sched::Scheduler> Town::new_scheduler() const {
@@ -55,13 +68,10 @@ void Town::die() {
 
 void Town::tell_everything(sched::Scheduler& scheduler) {
     for (const auto& node : nodes_) scheduler.put(node, clock_.now());
-    for (const auto& machine : machines_) tell(scheduler, machine);
+    for (const auto& machine : machines_) scheduler.put(machine, clock_.now());
+    for (const auto& device : devices_) scheduler.put(device, clock_.now());
     for (const auto& [name, object] : reservations_) scheduler.put(object, clock_.now());
     for (const auto& [name, pod] : pods_) scheduler.put(std::make_shared<const model::Pod>(pod), clock_.now());
-}
-
-void Town::tell(sched::Scheduler& scheduler, const std::shared_ptr<const model::NodeTopology>& machine) {
-    scheduler.put(machine, clock_.now());
 }
 
 void Town::add_node(const std::string& name) {
@@ -74,10 +84,16 @@ void Town::add_node(const std::string& name) {
         node->allocatable.set(model::kPods, random_.between(3, 8));
     }
     put_node(node);
-    if (!fortune_.cores) return;
-    machines_.push_back(machine(name));
-    server_.put(machines_.back());
-    for (auto& scheduler : schedulers_) tell(*scheduler, machines_.back());
+    if (fortune_.cores) add_part(machines_, machine(name));
+    if (fortune_.gpus) add_part(devices_, gpus_of(name));
+}
+
+template <class Part>
+void Town::add_part(std::vector<std::shared_ptr<const Part>>& all, std::shared_ptr<const Part> part) {
+    std::erase_if(all, [&](const auto& known) { return known->meta.name == part->meta.name; });
+    all.push_back(part);
+    server_.put(part);
+    for (auto& scheduler : schedulers_) scheduler->put(part, clock_.now());
 }
 
 void Town::put_node(std::shared_ptr<const model::Node> node) {

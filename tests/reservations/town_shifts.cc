@@ -2,15 +2,23 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "ledger/intake.h"
 #include "model/reservation.h"
 #include "town.h"
 
 namespace berth::reservations {
 
-// Without a guard nothing may be under way that was decided before: no server could refuse it.
+// Without a guard nothing may be under way that takes room: no server could refuse it. What waits to be sent is looked
+// at once more.
 std::string Town::shift() {
-    if (!fortune_.guard && !outbox_.empty()) return "nothing";
+    const auto takes_room = [](const Sent& sent) {
+        const auto* write = std::get_if<sched::WriteReservation>(&sent.plan);
+        return (write && write->placed) || std::holds_alternative<sched::BindPod>(sent.plan) ||
+               std::holds_alternative<sched::OpenReservation>(sent.plan);
+    };
+    if (!fortune_.guard && std::any_of(outbox_.begin(), outbox_.end(), takes_room)) return "nothing";
     const std::string what = random_.chance(1, 2) ? shift_pod() : (random_.chance(1, 4) ? lose_node() : shift_node());
     note_use();
     return what;
@@ -66,8 +74,21 @@ std::string Town::lose_node() {
     return gone->meta.name + " goes";
 }
 
+// Somebody puts a new one there himself, as the guard lets him.
+std::string Town::put_by_hand() {
+    if (nodes_.empty()) return "nothing";
+    const std::string made = make_pod(random_.chance(1, 2) ? 1 : 100);
+    model::Pod next = pods_.at(fmt::format("p{}", names_));
+    next.node = nodes_[random_.below(nodes_.size())]->meta.name;
+    const bool parts = next.spec->cores.own_cores || next.spec->devices.asks();
+    if (parts || (fortune_.guard && !rules_.judge_created(next, server_).ok())) return made;
+    store(next);
+    return made + " by hand";
+}
+
 // It completes, or asks for another amount.
 std::string Town::shift_pod() {
+    if (random_.chance(1, 4)) return put_by_hand();
     std::vector<std::string> bound;
     for (const auto& [name, pod] : pods_) {
         if (!pod.node.empty() && !pod.terminal() && !pod.meta.deleted) bound.push_back(name);
@@ -81,18 +102,16 @@ std::string Town::shift_pod() {
         return next.meta.name + " completes";
     }
     auto spec = std::make_shared<model::PodSpec>(*next.spec);
-    const int64_t before = spec->requests.get(model::kCpu);
-    spec->requests.set(model::kCpu, 1000 * random_.between(1, fortune_.guard ? 6 : before / 1000));
+    spec->requests.set(model::kCpu, 1000 * random_.between(1, 6));
     next.spec = std::move(spec);
     const model::Pod was = pods_.at(next.meta.name);
     const auto allowed =
         rules_.judge_change(next, server_.find_pod(was.meta.uid), server_, [&] { return Result<model::Pod>(was); });
-    if (!allowed.ok()) return next.meta.name + " may not grow";
-    const std::string node = next.node;
+    if (fortune_.guard && !allowed.ok()) return next.meta.name + " may not grow";
     note_use();
     const std::string what = fmt::format("{} asks for {}m", next.meta.name, next.spec->requests.get(model::kCpu));
     store(std::move(next));
-    check_nodes();
+    if (fortune_.guard) check_nodes();
     return what;
 }
 

@@ -12,7 +12,8 @@ namespace {
 constexpr Fortune kUndisturbed{};
 constexpr Fortune kRestarted{.deaths = Fortune::Deaths::AtRest};
 constexpr Fortune kKilled{.deaths = Fortune::Deaths::AnyTime};
-constexpr Fortune kKilledWithCores{.deaths = Fortune::Deaths::AnyTime, .cores = true};
+constexpr Fortune kShiftsWithoutAGuard{.calm = false, .guard = false, .shifts = true};
+constexpr Fortune kKilledThereToo{.calm = false, .deaths = Fortune::Deaths::AnyTime, .guard = false, .shifts = true};
 
 void run_seed(uint64_t seed, const Fortune& fortune) {
     SCOPED_TRACE(fmt::format("again with BERTH_SEED={} BERTH_SEEDS=1", seed));
@@ -46,8 +47,28 @@ TEST(SchedulerHistory, NorWhenSchedulersDieBetweenAPromiseAndItsDraw) {
 
 // Nobody has a core that another has, and whoever can be placed is.
 TEST(SchedulerHistory, CoresHaveOneHolder) {
-    run_seeds({.cores = true}, 200);
-    run_seeds(kKilledWithCores, 200);
+    run_seeds({.calm = false, .cores = true}, 200);
+    run_seeds({.calm = false, .deaths = Fortune::Deaths::AnyTime, .cores = true}, 200);
+}
+
+// Nor a part of a GPU.
+TEST(SchedulerHistory, GpusAreGivenOnce) {
+    run_seeds({.calm = false, .gpus = true}, 200);
+    run_seeds({.calm = false, .deaths = Fortune::Deaths::AnyTime, .gpus = true}, 200);
+}
+
+// What others leave is promised with what it consists of: which cores, which GPUs.
+TEST(SchedulerHistory, NobodyIsEvictedInVainForCores) {
+    run_seeds({.cores = true}, 400);
+}
+TEST(SchedulerHistory, NobodyIsEvictedInVainForGpus) {
+    run_seeds({.gpus = true}, 400);
+}
+TEST(SchedulerHistory, NorForBothAcrossRestarts) {
+    run_seeds({.deaths = Fortune::Deaths::AtRest, .cores = true, .gpus = true}, 400);
+}
+TEST(SchedulerHistory, NorForBothWhenSchedulersDie) {
+    run_seeds({.deaths = Fortune::Deaths::AnyTime, .cores = true, .gpus = true}, 400);
 }
 
 // Nodes change, go and come back, pods complete and are resized: what is there is never given twice, and whoever can be
@@ -60,8 +81,8 @@ TEST(SchedulerHistory, NothingIsOversoldWhenNodesShift) {
 // The same before a server that judges no sums: what keeps the promise there is the scheduler alone.
 TEST(SchedulerHistory, NorWithoutAGuard) {
     run_seeds({.calm = false, .guard = false}, 400);
-    run_seeds({.calm = false, .guard = false, .shifts = true}, 400);
-    run_seeds({.calm = false, .deaths = Fortune::Deaths::AnyTime, .guard = false, .shifts = true}, 400);
+    run_seeds(kShiftsWithoutAGuard, 400);
+    run_seeds(kKilledThereToo, 400);
 }
 
 TEST(SchedulerHistory, NobodyIsEvictedInVainWithoutAGuard) {
@@ -77,6 +98,11 @@ TEST(SchedulerHistory, SeedsThatFailedOnce) {
     run_seed(1800, kRestarted);
     run_seed(442, kKilled);           // others went for one that would draw from what was never stored
     run_seed(447, {.guard = false});  // of two who were told to go one did not hear, and the room was given up
+    // While a claim was under way, others made the node smaller.
+    for (const uint64_t seed : {60, 933}) {
+        run_seed(seed, kShiftsWithoutAGuard);
+        run_seed(seed, kKilledThereToo);
+    }
 }
 
 TEST(SchedulerHistory, NothingHappensAfterAnEndAndEveryEditIsSeen) {
