@@ -39,6 +39,22 @@ Ids cpus_in(const std::string& record) {
     return ids_of(record.substr(begin, record.find('"', begin) - begin));
 }
 
+std::map<int, int64_t> milli_in(const std::string& record) {
+    std::map<int, int64_t> out;
+    if (record.empty()) return out;
+    const Json read = base::parse_json(record).value();
+    const Json* numas = read.as_object().if_contains("numaNodeResources");
+    if (!numas) return out;
+    for (const auto& entry : numas->as_array()) {
+        const JsonObject& one = entry.as_object();
+        const Json* cpu = one.at("resources").as_object().if_contains("cpu");
+        if (!cpu) continue;
+        const std::string text(cpu->as_string());
+        out[static_cast<int>(one.at("node").as_int64())] = std::stoll(text) * (text.ends_with('m') ? 1 : 1000);
+    }
+    return out;
+}
+
 Shares shares_in(const Json& record) {
     Shares out;
     for (const auto& [type, list] : record.as_object()) {

@@ -14,6 +14,8 @@ namespace berth::properties {
 using Ids = std::set<int>;
 Ids ids_of(const std::string& text);     // "0-2,5"
 Ids cpus_in(const std::string& record);  // {"cpuset":"0-3",...}
+// cpu by NUMA node: {...,"numaNodeResources":[{"node":0,"resources":{"cpu":"1500m"}}]}
+std::map<int, int64_t> milli_in(const std::string& record);
 
 // "core", "ratio", "memory" of a gpu; "core" alone of others.
 using Use = std::map<std::string, int64_t>;

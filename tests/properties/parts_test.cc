@@ -284,6 +284,7 @@ private:
         out.cores_readable = cores != R"({"cpuset":"x"})";
         out.devices_readable = devices != "{";
         if (out.cores_readable) out.cpus = cpus_in(cores);
+        if (out.cores_readable) out.milli = milli_in(cores);
         if (out.devices_readable && !devices.empty()) out.shares = shares_in(base::parse_json(devices).value());
         pod.spec->requests.for_each([&](model::ResourceId id, int64_t) {
             const auto& names = model::device_resources();
@@ -304,6 +305,7 @@ private:
             Had& had = out.emplace_back();
             had.uid = uid;
             had.cpus = Ids(object.which.cores.cpus.begin(), object.which.cores.cpus.end());
+            for (const auto& [numa, amount] : object.which.cores.numa) had.milli[numa] = amount.get(model::kCpu);
             had.restricted = object.policy == model::AllocatePolicy::Restricted;
             if (object.which.devices.empty()) continue;
             had.shares = shares_in(Json(model::device_record_document(object.which.devices)));
@@ -311,8 +313,23 @@ private:
         return out;
     }
 
-    // Whoever was bound since the last step.
+    // Whoever was bound, or reserved, since the last step.
     void judge() override {
+        for (const auto& [uid, object] : reservations_) {
+            if (object.phase != model::ReservationPhase::Available || !seen_.insert(uid).second) continue;
+            SCOPED_TRACE(fmt::format("{} on {}", uid, object.node));
+            std::vector<Had> reserved = reserved_on(object.node), pods;
+            const auto self =
+                std::find_if(reserved.begin(), reserved.end(), [&](const Had& had) { return had.uid == uid; });
+            const Had had = *self;
+            reserved.erase(self);
+            for (const auto& [name, pod] : pods_) {
+                if (pod.node == object.node) pods.push_back(had_by(pod));
+            }
+            judge_cores(computers_.at(object.node), had, pods, reserved);
+            judge_devices(computers_.at(object.node), had, pods, reserved);
+            judge_wish(computers_.at(object.node), had, *object.spec);
+        }
         for (const auto& [uid, pod] : pods_) {
             if (!seen_.insert(uid).second) continue;
             SCOPED_TRACE(fmt::format("{} on {}", uid, pod.node));
@@ -324,6 +341,48 @@ private:
             judge_cores(computers_.at(pod.node), had, others, reserved_on(pod.node));
             judge_devices(computers_.at(pod.node), had, others, reserved_on(pod.node));
             judge_amplified(pod);
+            judge_wish(computers_.at(pod.node), had, *pod.spec);
+            if (pod.spec->cores.numa == model::NumaPolicy::SingleNUMANode) {
+                judge_numa(computers_.at(pod.node), had, others, reserved_on(pod.node));
+            }
+        }
+    }
+    // As many as it asks for, and of the kind.
+    static void judge_wish(const Computer& computer, const Had& had, const model::PodSpec& spec) {
+        const bool own = spec.labels.get("koordinator.sh/qosClass") == "LSR";
+        EXPECT_EQ(static_cast<int64_t>(had.cpus.size()), own ? spec.requests.get(model::kCpu) / 1000 : 0);
+        std::set<int> numas;
+        for (const int cpu : had.cpus) {
+            numas.insert(computer.numa_of(cpu));
+            const int sibling = (cpu + computer.cores) % computer.cpus();
+            EXPECT_TRUE(spec.cores.required != model::CpuBinding::FullPCPUs || had.cpus.contains(sibling))
+                << "CPU " << cpu << " without the other of its core";
+        }
+        EXPECT_FALSE(spec.cores.numa == model::NumaPolicy::SingleNUMANode && numas.size() > 1)
+            << "of several NUMA nodes";
+    }
+    // Of the cpu of each NUMA node, no more than it has for pods.
+    static void judge_numa(const Computer& computer, const Had& had, const std::vector<Had>& others,
+                           const std::vector<Had>& reserved) {
+        for (const auto& [numa, milli] : had.milli) {
+            int64_t there = 0, sum = milli;
+            for (int cpu = 0; cpu < computer.cpus(); ++cpu) {
+                if (computer.numa_of(cpu) == numa && computer.gives(cpu)) there += 1000;
+            }
+            const auto part = [numa = numa](const Had& of) {
+                const auto found = of.milli.find(numa);
+                return found == of.milli.end() ? 0 : found->second;
+            };
+            for (const Had& other : others) sum += part(other);
+            for (const Had& other : reserved) {
+                if (had.payers.contains(other.uid)) continue;
+                int64_t left = part(other);
+                for (const Had& owner : others) {
+                    if (owner.payers.contains(other.uid)) left -= part(owner);
+                }
+                sum += std::max<int64_t>(0, left);
+            }
+            EXPECT_LE(sum, there) << "cpu of NUMA node " << numa;
         }
     }
     static void judge_cores(const Computer& computer, const Had& had, const std::vector<Had>& others,
