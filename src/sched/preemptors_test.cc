@@ -86,6 +86,40 @@ TEST_F(PreemptorsTest, OneThatMayWaitDoesNotWaitBeforeTheRoom) {
     EXPECT_TRUE(said("bind p to n1"));
 }
 
+// One victim does not hear. p is near nobody of its own kind; its room is of that kind, too, and not in its way.
+TEST_F(PreemptorsTest, OneWhoseRoomIsOfItsOwnKindTellsTheRestAgain) {
+    const auto of_a_kind = [&](const char* name, int64_t cpu_milli, int32_t priority) -> model::Pod& {
+        model::Pod& pod = make(name, cpu_milli, priority);
+        pod.meta.labels.set("app", "low");
+        spec_of(pod).labels = pod.meta.labels;
+        return pod;
+    };
+    model::Pod& a = of_a_kind("a", 2000, 1);
+    a.node = "n1";
+    put(a);
+    bound("b", 2000, 1, "n1");
+    model::Pod& p = of_a_kind("p", 3000, 10);
+    spec_of(p).anti_affinity.push_back(
+        {Selector::parse("app=low").value(), {"default"}, std::nullopt, "kubernetes.io/hostname"});
+    put(p);
+    for (const char* what : {"asked for", "placed", "marked"}) {
+        step();
+        ASSERT_FALSE(told().empty()) << what;
+        done();
+    }
+    ASSERT_EQ(told().size(), 2u);
+    for (const auto& plan : std::exchange(answered_, {})) {
+        const bool heard = std::get<EvictPod>(plan).name == "b";
+        scheduler_.outcome(plan, heard ? Outcome::Done : Outcome::Unknown, now_);
+    }
+    terminating("b");
+    gone("b");
+    later(seconds(20));
+    step();
+    const Lines lines = told();
+    EXPECT_EQ(lines.back(), "mark a for p") << lines.back();
+}
+
 // A new scheduler reads the nomination from the stored pod; it is as strong as it was.
 TEST_F(PreemptorsTest, AfterARestartTheNominationStands) {
     reserved_on("n1", reservation("own", 1000, {"p"}));

@@ -95,7 +95,11 @@ std::vector<EvictPod> Scheduler::rest_of_victims(const Attempt& attempt, Reserva
     const auto& entry = ledger_.reservation(index);
     if (evictions_.under_way(attempt.pod.meta.uid) || entry.ended || !entry.holds_room()) return {};
     const Profile& profile = profiles_.find(attempt.pod.spec->scheduler_name)->second;
-    const Ask ask = ask_for(attempt.pod, ledger_, &looks_);
+    Ask ask = ask_for(attempt.pod, ledger_, &looks_);
+    // Its own room, which may wait yet, is not in the way of its terms.
+    if (const Credit* credit = ask.credit(entry.row); !credit || !credit->covers(index)) {
+        ask.credits[entry.row].matched.push_back(index);
+    }
     const auto found = victims_until(ask, ledger_, entry.row, [&] {
         return ledger_.has_its_room(index) &&
                filter(ask, ledger_, profile, entry.row, entry.row + 1, kOfHeldRoom).open(entry.row);

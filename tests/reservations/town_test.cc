@@ -96,8 +96,9 @@ TEST(SchedulerHistory, SeedsThatFailedOnce) {
     run_seed(2703, kUndisturbed);  // a port is held by what another, promised a part of it, will use up
     run_seed(1495, kRestarted);    // what was promised before a restart is drawn by another
     run_seed(1800, kRestarted);
-    run_seed(442, kKilled);           // others went for one that would draw from what was never stored
-    run_seed(447, {.guard = false});  // of two who were told to go one did not hear, and the room was given up
+    run_seed(442, kKilled);            // others went for one that would draw from what was never stored
+    run_seed(447, {.guard = false});   // of two who were told to go one did not hear, and the room was given up
+    run_seed(2826, {.guard = false});  // the same, and the room was in the way of its pod's own terms
     // While a claim was under way, others made the node smaller.
     for (const uint64_t seed : {60, 933}) {
         run_seed(seed, kShiftsWithoutAGuard);
