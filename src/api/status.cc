@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/clipped.h"
+#include "base/escape.h"
 
 namespace berth::api {
 namespace {
@@ -12,6 +13,7 @@ namespace {
 // An answer repeats of what was sent so much and no more: a cause has at most a value, a name and our words.
 constexpr size_t kMostOfACause = 3 * base::kMostRepeated;
 constexpr size_t kMostOfAMessage = 16u << 10;
+constexpr size_t kMostCauses = 100;  // and one that says how many more there are
 
 constexpr size_t kMostOfWarnings = 4096;  // in characters
 constexpr size_t kMostOfAWarning = 256;
@@ -32,31 +34,16 @@ std::string_view first_characters(std::string_view text, size_t count) {
     return text.substr(0, at);
 }
 
-bool controls(char c) {
-    return static_cast<unsigned char>(c) < 0x20U || c == 0x7f;
-}
-
-// One line, whatever was sent: what is repeated neither ends it nor moves the reader's cursor.
+// What is repeated neither ends the line nor moves the reader's cursor.
 std::string one_line(std::string text, size_t most) {
-    text = base::clipped(std::move(text), most);
-    if (std::ranges::none_of(text, controls)) return text;
-    std::string out;
-    for (const char c : text) {
-        const auto named = base::short_escape(c);
-        if (!named.empty()) {
-            out += named;
-        } else {
-            controls(c) ? out += fmt::format("\\x{:02x}", c) : out += c;
-        }
-    }
-    return out;
+    return base::one_line(base::clipped(std::move(text), most));
 }
 
 std::string quoted_warning(std::string_view text) {
     std::string out = "299 - \"";
-    for (const char c : text) {
+    for (const char c : base::one_line(std::string(text))) {
         if (c == '"' || c == '\\') out += '\\';
-        out += controls(c) ? ' ' : c;
+        out += c;
     }
     return out + '"';
 }
@@ -65,7 +52,7 @@ std::string quoted_warning(std::string_view text) {
 
 Json status_json(const Error& error, const Subject& subject) {
     JsonObject details;
-    if (!subject.name.empty()) details["name"] = base::clipped(subject.name);
+    if (!subject.name.empty()) details["name"] = one_line(subject.name, base::kMostRepeated);
     if (!subject.group.empty()) details["group"] = subject.group;
     if (!subject.kind.empty()) details["kind"] = subject.kind;
     if (!subject.uid.empty()) details["uid"] = subject.uid;
@@ -167,6 +154,11 @@ base::Cause forbidden_value(std::string field, std::string_view why) {
 
 Error invalid_object(std::string_view group, std::string_view kind, std::string_view name,
                      std::vector<base::Cause> causes) {
+    if (causes.size() > kMostCauses + 1) {
+        const auto untold = causes.size() - kMostCauses;
+        causes.resize(kMostCauses);
+        causes.push_back({"", fmt::format("too many errors, {} more are not listed", untold), ""});
+    }
     std::string list;
     for (const auto& cause : causes) {
         if (!list.empty()) list += ", ";

@@ -21,6 +21,7 @@ namespace berth::app {
 namespace {
 
 constexpr const char* kIdentity = "fleet";
+constexpr size_t kAgedOfALayer = 4 << 20;  // of what was: those who follow a layer are in this process
 constexpr const char* kRootIsALayer = "--fleet: the root is a layer: name a pool, such as 'a: {cpu: 4}'";
 
 Result<model::Amounts> read_capacity(const std::string& name, const JsonObject& amounts) {
@@ -161,6 +162,7 @@ Status Fleet::add_pool(Server& above, const FleetSpec& pool, const ServerOptions
         of_layer.data_dir = options.data_dir + "/layers/" + pool.name;
         of_layer.listen = "127.0.0.1:0";
         of_layer.fleet = true;
+        of_layer.history.aged_bytes = kAgedOfALayer;
         std::error_code trouble;
         std::filesystem::create_directories(options.data_dir + "/layers", trouble);
         servers_.push_back(TRY(Server::start(of_layer)));

@@ -93,7 +93,7 @@ Status Server::open_store(const ServerOptions& options) {
     } else {
         log = TRY(store::sqlite_log({options.data_dir}));
     }
-    store_ = TRY(store::Store::open(std::move(log)));
+    store_ = TRY(store::Store::open(std::move(log), {.history = options.history}));
     if (!options.in_memory) {
         const auto& found = store_->recovered();
         base::log_info("Opened the store",

@@ -24,6 +24,7 @@ struct ServerOptions {
     int64_t audit_max_mib = 100;
     int audit_backups = 10;
     bool fleet = false;  // the kinds of layered pools, too
+    store::HistoryLimits history = {};
     api::Surroundings here = {};
 };
 inline constexpr std::string_view kNoAuditLog = "none";

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 namespace berth::base {
 
@@ -14,11 +13,6 @@ inline std::string clipped(std::string text, size_t most = kMostRepeated) {
     while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0U) == 0x80U) --most;
     text.resize(most);
     return text + "...";
-}
-
-// How JSON and Go write what would end or shift a line; "" for all others.
-constexpr std::string_view short_escape(char c) {
-    return c == '\n' ? "\\n" : c == '\r' ? "\\r" : c == '\t' ? "\\t" : "";
 }
 
 }  // namespace berth::base

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <vector>
 
-#include "base/clipped.h"
+#include "base/escape.h"
 
 namespace berth::base {
 namespace {
@@ -247,7 +247,6 @@ bool plain(std::string_view text) {
 }  // namespace
 
 void append_quoted(std::string_view text, std::string& out) {
-    static constexpr char kHex[] = "0123456789abcdef";
     if (plain(text)) {
         const size_t at = out.size();
         out.resize(at + text.size() + 2, '"');
@@ -258,26 +257,9 @@ void append_quoted(std::string_view text, std::string& out) {
     size_t start = 0;
     for (size_t i = 0; i < text.size(); ++i) {
         if (!escaped(text[i])) continue;
-        const auto c = static_cast<unsigned char>(text[i]);
         out.append(text, start, i - start);
         start = i + 1;
-        switch (c) {
-            case '"':
-                out += "\\\"";
-                break;
-            case '\\':
-                out += "\\\\";
-                break;
-            case '\n':
-            case '\r':
-            case '\t':
-                out += short_escape(text[i]);
-                break;
-            default:
-                out += "\\u00";
-                out.push_back(kHex[c >> 4]);
-                out.push_back(kHex[c & 15]);
-        }
+        append_escaped(static_cast<unsigned char>(text[i]), out);
     }
     out.append(text, start, text.size() - start);
     out.push_back('"');

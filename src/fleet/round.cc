@@ -1,5 +1,7 @@
 #include "fleet/round.h"
 
+#include <absl/container/flat_hash_set.h>
+
 #include <algorithm>
 
 #include "base/random.h"
@@ -41,6 +43,7 @@ public:
             if (exists(entry.name) || entry.answer.state == HoldState::Bound) by_name_[entry.name] = &entry.answer;
         }
         for (const auto& name : asked.pools) memory_.asked_at.try_emplace(name, now);
+        named_.insert(asked.pools.begin(), asked.pools.end());
     }
 
     Round whole() {
@@ -162,7 +165,7 @@ private:
 
     bool waits() const {
         return std::any_of(memory_.asked_at.begin(), memory_.asked_at.end(), [&](const auto& each) {
-            const bool asked = asked_.pools.empty() ? !asked_.for_machine : contains(asked_.pools, each.first);
+            const bool asked = asked_.pools.empty() ? !asked_.for_machine : named_.contains(each.first);
             return asked && exists(each.first) && state_of(each.first) == HoldState::Pending &&
                    now_ - each.second < limit(each.first);
         });
@@ -181,7 +184,7 @@ private:
         int32_t score = 0;
         for (const auto& [name, answer] : by_name_) {
             if (answer->state != state) continue;
-            const bool counts = state != HoldState::Accepted || asked_.pools.empty() || contains(asked_.pools, name);
+            const bool counts = state != HoldState::Accepted || asked_.pools.empty() || named_.contains(name);
             if (!counts || (out != nullptr && answer->score <= score)) continue;
             out = &name;
             score = answer->score;
@@ -199,7 +202,7 @@ private:
     std::vector<std::string> next_wave() const {
         std::vector<std::pair<uint64_t, std::string>> fresh;
         for (const auto& pool : pools_) {
-            const bool known = by_name_.contains(pool.name) || contains(asked_.pools, pool.name);
+            const bool known = by_name_.contains(pool.name) || named_.contains(pool.name);
             if (!known && eligible(pool)) fresh.emplace_back(hash_of(asked_.lineage, pool.name), pool.name);
         }
         std::sort(fresh.begin(), fresh.end());
@@ -210,6 +213,7 @@ private:
     }
 
     const Asked& asked_;
+    absl::flat_hash_set<std::string_view> named_;  // its pools, of which a writer may name thousands
     RoundMemory& memory_;
     std::span<const Pool> pools_;
     const ReplyTimes& times_;

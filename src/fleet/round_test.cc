@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_cost.h"
 #include "fleet/placing.h"
 
 namespace berth::fleet {
@@ -305,6 +306,18 @@ TEST_F(PlacingTest, WhatASilentPoolHasNotTakenGoesElsewhereAfterItsLease) {
 TEST_F(PlacingTest, ADeletedMachineTakesItsReservationAlong) {
     machine.meta.deleted = base::Time{1};
     EXPECT_EQ(step().what, Do::Release);
+}
+
+// Who writes a reservation may name thousands, of which there is none.
+TEST_F(RoundTest, CostGrowsAsItsPoolsDo) {
+    const auto cost = [&](size_t count) {
+        asked.pools.clear();
+        for (size_t i = 0; i < count; ++i) asked.pools.push_back("made-up-" + std::to_string(i));
+        memory = {};
+        look();
+        return base::least_cost([&] { look(milliseconds(1)); });
+    };
+    EXPECT_LT(cost(8'000), 24 * cost(1'000));
 }
 
 }  // namespace

@@ -29,6 +29,7 @@ using model::Resources;
 struct Column {
     std::vector<int64_t> allocatable;
     std::vector<int64_t> used;
+    size_t having = 0;  // rows where there is some
 };
 
 // A part of a pod's request that is drawn from a reservation.

@@ -117,11 +117,12 @@ Column& Ledger::column_for(ResourceId id) {
         column = std::make_unique<Column>();
         column->allocatable.resize(nodes_.size());
         column->used.resize(nodes_.size());
-        for (Row row = 0; row < nodes_.size(); ++row) {
+        for (Row row = 0; uncounted_.contains(id.index) && row < nodes_.size(); ++row) {
             if (!alive(row)) continue;
             column->used[row] = recomputed_use(row).get(id);
             if (column->used[row] == INT64_MAX) nodes_[row].saturated = true;
         }
+        uncounted_.erase(id.index);
     }
     return *column;
 }
@@ -129,8 +130,22 @@ Column& Ledger::column_for(ResourceId id) {
 void Ledger::set_allocatable(Row row, const Resources& amounts) {
     amounts.for_each([&](ResourceId id, int64_t) { column_for(id); });
     for (size_t i = 0; i < columns_.size(); ++i) {
-        if (columns_[i]) columns_[i]->allocatable[row] = amounts.get({static_cast<uint16_t>(i)});
+        if (!columns_[i]) continue;
+        const ResourceId id{static_cast<uint16_t>(i)};
+        Column& column = *columns_[i];
+        int64_t& here = column.allocatable[row];
+        column.having -= here != 0 ? 1 : 0;
+        here = amounts.get(id);
+        column.having += here != 0 ? 1 : 0;
+        if (column.having == 0 && id > model::kPods) drop_column(id);
     }
+}
+
+// No node has it any more: what a node says only for a while takes no room for each of the others.
+void Ledger::drop_column(ResourceId id) {
+    const auto& used = columns_[id.index]->used;
+    if (std::any_of(used.begin(), used.end(), [](int64_t amount) { return amount != 0; })) uncounted_.insert(id.index);
+    columns_[id.index].reset();
 }
 
 void Ledger::put(std::shared_ptr<const model::Node> node) {
@@ -214,7 +229,10 @@ void Ledger::attach_orphans(std::string_view node_name, Row row) {
 
 // A row whose sum would wrap is recomputed from then on.
 void Ledger::change_sum(Row row, ResourceId id, int64_t by) {
-    if (id.index >= columns_.size() || !columns_[id.index]) return;
+    if (id.index >= columns_.size() || !columns_[id.index]) {
+        uncounted_.insert(id.index);
+        return;
+    }
     int64_t& sum = columns_[id.index]->used[row];
     if (__builtin_add_overflow(sum, by, &sum)) nodes_[row].saturated = true;
 }

@@ -142,6 +142,9 @@ private:
     void count_held(ReservationIndex index);
     Row new_row();
     Column& column_for(ResourceId id);
+    void drop_column(ResourceId id);
+
+    absl::flat_hash_set<uint16_t> uncounted_;  // resources that somebody on a node may have, and that have no column
 };
 
 }  // namespace berth::ledger

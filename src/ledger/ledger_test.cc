@@ -291,5 +291,45 @@ TEST(Ledger, WhatIsFinalHoldsNothingUntilItIsPlacedAgain) {
     EXPECT_EQ(with_phase(model::ReservationPhase::Waiting, 11), 3000);
 }
 
+// A column has a number for every node: what a node says only for a while takes none of that away from the others.
+TEST(Ledger, AResourceThatNoNodeHasAnyMoreHasNoColumn) {
+    Ledger ledger;
+    const auto gpu = *model::intern_resource("example.com/gpu");
+    const auto put = [&](const std::string& name, const Resources& more) {
+        auto node = std::make_shared<model::Node>(*node_named(name, 4000));
+        more.for_each([&](ResourceId id, int64_t amount) { node->allocatable.set(id, amount); });
+        ledger.put(std::shared_ptr<const model::Node>(std::move(node)));
+    };
+    put("n1", {{gpu, 8}});
+    put("n2", {});
+    auto spec = spec_of(100, 1);
+    spec->requests.set(gpu, 2);
+    for (uint64_t i = 0; i < 2; ++i) {
+        model::Pod pod = pod_of(i, spec);
+        pod.node = i == 0 ? "n1" : "n2";
+        ledger.put(pod);
+    }
+    const auto free = [&] {
+        return std::pair(ledger.free(ledger.row_of("n1"), gpu), ledger.free(ledger.row_of("n2"), gpu));
+    };
+    EXPECT_EQ(free(), std::pair(int64_t{6}, int64_t{-2}));
+    for (int i = 0; i < 1000; ++i) put("n2", {{*model::intern_resource("example.com/" + std::to_string(i)), 1}});
+    put("n1", {});
+    EXPECT_EQ(ledger.column(gpu), nullptr);
+    size_t columns = 0;
+    for (uint16_t i = 0; i < ledger.columns(); ++i) columns += ledger.column({i}) != nullptr ? 1 : 0;
+    EXPECT_EQ(columns, 4u) << "cpu, memory, pods, and the last of the thousand";
+    ledger.remove_pod(pod_of(1, spec).meta.uid);
+    put("n2", {{gpu, 3}});
+    EXPECT_EQ(free(), std::pair(int64_t{-2}, int64_t{3})) << "who came before is counted";
+    model::Pod late = pod_of(2, spec);
+    late.node = "n2";
+    ledger.put(late);
+    ledger.remove_node("n2");
+    EXPECT_EQ(ledger.column(gpu), nullptr);
+    put("n1", {{gpu, 8}});
+    EXPECT_EQ(ledger.free(ledger.row_of("n1"), gpu), 6);
+}
+
 }  // namespace
 }  // namespace berth::ledger

@@ -38,11 +38,18 @@ private:
         return found == known_.end() ? nullptr : found->second;
     }
 
-    // Percentages are of the cluster, and below the top of the parent's guarantee.
-    Resources reserved_of(const Consumer& consumer, size_t depth = 0) const {
-        if (consumer.reserved.percents.empty() || depth > context_.others.size()) return consumer.reserved.amounts;
-        const Consumer* parent = consumer.parent.empty() ? nullptr : find(consumer.parent);
-        return consumer.reserved.of(parent == nullptr ? context_.cluster : reserved_of(*parent, depth + 1));
+    // Percentages are of the cluster, and below the top of the parent's guarantee. Parents may be many, and in a
+    // circle.
+    Resources reserved_of(const Consumer& consumer) const {
+        std::vector<const Consumer*> chain;
+        const Consumer* at = &consumer;
+        while (at != nullptr && !at->reserved.percents.empty() && chain.size() <= context_.others.size()) {
+            chain.push_back(at);
+            at = at->parent.empty() ? nullptr : find(at->parent);
+        }
+        Resources whole = at == nullptr ? context_.cluster : at->reserved.amounts;
+        for (auto below = chain.rbegin(); below != chain.rend(); ++below) whole = (*below)->reserved.of(whole);
+        return whole;
     }
 
     void add(std::string_view field, ResourceId id, int64_t asked, std::string_view why, int64_t available) {

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "model/allocated.h"
 #include "model/reservation.h"
+#include "model/resource_names.h"
 
 namespace berth::model {
 namespace {
@@ -58,7 +59,7 @@ private:
 
     void read_amount(std::string_view name, const Json& given) {
         const std::string field = fmt::format("resources.{}", name);
-        const auto id = intern_resource(name);
+        const auto id = intern_asked_resource(name);
         if (!id) return wrong(field, id.error().message, base::to_text(given));
         const std::string text = given.is_string() ? std::string(given.get_string()) : base::to_text(given);
         const auto quantity = Quantity::parse(text);

@@ -11,6 +11,7 @@
 #include "model/pod_resources.h"
 #include "model/quantity.h"
 #include "model/reservation.h"
+#include "model/resource_names.h"
 
 namespace berth::model {
 namespace {
@@ -75,13 +76,16 @@ bool read_zone(const Reader& from, NumaAmount& out) {
     const auto [end, error] = std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), out.node);
     if (error != std::errc() || end != name.data() + name.size() || out.node < 0) return false;
     const Reader resources = from["resources"];
+    size_t named = 0;
     resources.each([&](const Reader& item) {
+        if (++named > kMostNamed) return;
         const Reader amount = item["allocatable"];
-        const auto id = intern_resource(item["name"].text());
+        const auto id = intern_asked_resource(item["name"].text());
         const auto quantity = Quantity::parse(amount.text());
         if (!id || !quantity || quantity->is_negative()) return amount.wrong("must be a quantity that is not negative");
         out.amount.set(*id, amount_of(*id, *quantity));
     });
+    if (named > kMostNamed) resources.wrong(fmt::format("names {} resources, at most {} may be", named, kMostNamed));
     return true;
 }
 

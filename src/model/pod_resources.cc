@@ -17,7 +17,9 @@ constexpr int64_t kStandInMemory = 200LL << 20;
 
 Resources read_amounts(const Reader& list, Result<ResourceId> (*intern)(std::string_view)) {
     Resources amounts;
+    size_t named = 0;
     list.entries([&](std::string_view name, const Reader& value) {
+        if (++named > kMostNamed) return;
         const auto quantity = Quantity::parse(value.text_or_number());
         if (!quantity) return value.wrong(quantity.error().message);
         if (quantity->is_negative())
@@ -26,6 +28,7 @@ Resources read_amounts(const Reader& list, Result<ResourceId> (*intern)(std::str
         if (!id) return value.wrong(id.error().message);
         amounts.set(*id, amount_of(*id, *quantity));
     });
+    if (named > kMostNamed) list.wrong(fmt::format("names {} resources, at most {} may be", named, kMostNamed));
     return amounts;
 }
 

@@ -1,6 +1,9 @@
 #include "model/quota.h"
 
+#include <fmt/format.h>
+
 #include "model/reader.h"
+#include "model/resource_names.h"
 
 namespace berth::model {
 namespace {
@@ -21,7 +24,7 @@ bool is_bytes(std::string_view name) {
 Result<ResourceId> quota_resource(std::string_view key) {
     if (key.empty()) return base::bad_request("a key is empty");
     if (key.starts_with(kRequests) && key != kStorageKey) key.remove_prefix(kRequests.size());
-    return intern_resource(key);
+    return intern_asked_resource(key);
 }
 
 bool is_count(std::string_view name) {
@@ -53,7 +56,9 @@ std::string quota_text(ResourceId id, int64_t amount) {
 
 Resources read_quota_amounts(const Reader& list) {
     Resources out;
+    size_t named = 0;
     list.entries([&](std::string_view key, const Reader& value) {
+        if (++named > kMostNamed) return;
         const auto id = quota_resource(key);
         const auto quantity = Quantity::parse(value.text_or_number());
         if (!id) return value.wrong(id.error().message);
@@ -61,6 +66,7 @@ Resources read_quota_amounts(const Reader& list) {
         if (quantity->is_negative()) return value.wrong("must be greater than or equal to 0");
         out.set(*id, quota_amount(*id, *quantity));
     });
+    if (named > kMostNamed) list.wrong(fmt::format("names {} resources, at most {} may be", named, kMostNamed));
     return out;
 }
 

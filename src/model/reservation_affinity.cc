@@ -6,6 +6,7 @@
 #include "model/read_selectors.h"
 #include "model/reservation.h"
 #include "model/reservation_check.h"
+#include "model/resource_names.h"
 
 namespace berth::model {
 namespace {
@@ -48,7 +49,7 @@ Result<std::vector<ResourceId>> read_resource_names(std::string_view key, std::s
     TRY(read_annotation(key, text, [&](const Reader& root) {
         const Reader list = root[field];
         list.each([&](const Reader& item) {
-            const auto id = intern_resource(item.text());
+            const auto id = intern_asked_resource(item.text());
             if (!id) return item.wrong(id.error().message);
             ids.push_back(*id);
         });

@@ -16,12 +16,34 @@
 namespace berth::model {
 namespace {
 
+// What is asked for by name: known from the beginning, whatever others say first.
+constexpr std::array kOurs{
+    "limits.cpu",
+    "limits.memory",
+    "limits.ephemeral-storage",
+    "count/pods",
+    "requests.storage",
+    "kubernetes.io/batch-cpu",
+    "kubernetes.io/batch-memory",
+    "koordinator.sh/gpu",
+    "koordinator.sh/gpu.shared",
+    "koordinator.sh/gpu-core",
+    "koordinator.sh/gpu-memory",
+    "koordinator.sh/gpu-memory-ratio",
+    "koordinator.sh/rdma",
+    "koordinator.sh/fpga",
+    "nvidia.com/gpu",
+    "amd.com/gpu",
+    "dcu.com/gpu",
+};
+
 // All names met so far. Names are only added: a slot is written before its id is handed out and never changes again, so
 // reading a name takes no lock.
 class Names {
 public:
     Names() {
         for (const auto* name : {"cpu", "memory", "ephemeral-storage", "pods"}) CHECK(intern(name).ok());
+        for (const auto* name : kOurs) CHECK(intern(name).ok());
     }
 
     std::optional<ResourceId> find(std::string_view name) const {

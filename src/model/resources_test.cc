@@ -7,6 +7,11 @@
 #include <set>
 #include <thread>
 
+#include "base/json.h"
+#include "base/json_view.h"
+#include "model/device.h"
+#include "model/pod_resources.h"
+#include "model/reader.h"
 #include "model/resource_names.h"
 
 namespace berth::model {
@@ -91,6 +96,37 @@ TEST(ResourceNamesDeathTest, TooManyAreRefused) {
         std::exit(right ? 0 : 1);
     };
     EXPECT_EXIT(fill(), testing::ExitedWithCode(0), "");
+}
+
+// As others may say before anybody has asked for one of ours.
+TEST(ResourceNamesDeathTest, OursAreKnownWhateverOthersSaidBefore) {
+    const auto fill = [] {
+        for (size_t i = 0; i < kMaxResourceNames; ++i) (void)intern_resource("example.com/bulk-" + std::to_string(i));
+        std::string trouble;
+        base::JsonParser parser;
+        const auto pod = parser.parse(R"({"containers":[{"resources":{"limits":{"cpu":"1"}}}]})");
+        const Resources limits = read_limits(Reader(*pod, trouble));
+        const bool devices = device_resources().has(device_resources().gpu);
+        bool counted = true;
+        for (const auto* name : {"count/pods", "requests.storage", "limits.memory", "kubernetes.io/batch-memory"})
+            counted = counted && intern_resource(name).ok();
+        std::exit(limits.size() == 1 && devices && counted ? 0 : 1);
+    };
+    EXPECT_EXIT(fill(), testing::ExitedWithCode(0), "");
+}
+
+TEST(ResourceNames, AListNamesSoManyAtMost) {
+    const auto trouble_of = [](size_t count) {
+        JsonObject amounts;
+        for (size_t i = 0; i < count; ++i) amounts["example.com/listed-" + std::to_string(i)] = "1";
+        base::JsonParser parser;
+        std::string trouble;
+        (void)read_offered_resources(Reader(*parser.parse(base::to_text(amounts)), trouble));
+        return trouble;
+    };
+    EXPECT_EQ(trouble_of(kMostNamed), "");
+    EXPECT_NE(trouble_of(kMostNamed + 1).find("names 257 resources, at most 256 may be"), std::string::npos);
+    EXPECT_FALSE(trouble_of(50'000).empty());
 }
 
 }  // namespace

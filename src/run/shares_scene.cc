@@ -8,6 +8,7 @@
 #include "base/json_view.h"
 #include "model/node_reservation.h"
 #include "model/reservation_rules.h"
+#include "model/resource_names.h"
 #include "model/times.h"
 
 namespace berth::run {
@@ -355,7 +356,7 @@ void SharesScene::add_claims(share::Scene& scene) {
         out.size.set(*model::intern_resource(model::kStorageKey), claim->request->value());
         if (!claim->class_name().empty()) {
             const auto key =
-                model::intern_resource(fmt::format("{}{}", claim->class_name(), model::kClassStorageSuffix));
+                model::intern_asked_resource(fmt::format("{}{}", claim->class_name(), model::kClassStorageSuffix));
             if (key) out.size.set(*key, claim->request->value());
         }
         scene.claims.push_back(std::move(out));

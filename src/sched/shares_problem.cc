@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/saturating.h"
+#include "model/resource_names.h"
 #include "sched/shares.h"
 #include "share/leaves.h"
 #include "share/portions.h"
@@ -179,7 +180,8 @@ void Shares::count_claims(const View& ledger) {
         Resources& sum = claim->volume.empty() ? storage_[id].second : storage_[id].first;
         sum.add(*model::intern_resource(model::kStorageKey), claim->request->value());
         if (claim->class_name().empty()) continue;
-        const auto key = model::intern_resource(fmt::format("{}{}", claim->class_name(), model::kClassStorageSuffix));
+        const auto key =
+            model::intern_asked_resource(fmt::format("{}{}", claim->class_name(), model::kClassStorageSuffix));
         if (key) sum.add(*key, claim->request->value());
     }
 }

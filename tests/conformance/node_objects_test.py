@@ -15,10 +15,12 @@ from server import Server
 TOPOLOGIES = "/apis/topology.node.k8s.io/v1alpha1/noderesourcetopologies"
 DEVICES = "/apis/scheduling.koordinator.sh/v1alpha1/devices"
 METRICS = "/apis/slo.koordinator.sh/v1alpha1/nodemetrics"
+OWN = "/api/v1/nodes/node-0"
 PODS = "/api/v1/namespaces/default/pods"
 KEY = "node.koordinator.sh/"
 EVERY_CPU = ",".join(["0-8191"] * 30000)
 MOST_MEMORY = 256 << 10  # KiB
+TURNS, NAMES = 240, 256  # of its Node's status: enough for every name that a process knows
 MOST_CPU = 5.0           # seconds for one object and a pod; one took nine and 2 GiB
 
 
@@ -128,6 +130,26 @@ class Taken(Server):
             time.sleep(0.02)
 
 
+def names(berth):
+    """Its Node has ever other resources, in a server that was asked for nothing yet. Whether others are placed as before."""
+    server = Taken(berth)
+    before = server.cpu()
+    told = {}
+    for turn in range(TURNS):
+        node = server.ask("GET", OWN)[1]
+        made_up = {"x.io/r%d-%d" % (turn, i): "1" for i in range(NAMES - 20 if turn else 20000)}
+        node["status"]["capacity"] = {**{key: node["status"]["capacity"][key] for key in ("cpu", "memory", "pods")}, **made_up}
+        node["status"]["allocatable"] = node["status"]["capacity"]
+        code = server.as_node("PUT", OWN + "/status", node)
+        told[code] = told.get(code, 0) + 1
+    spec = {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "10m"}, "limits": {"cpu": "20m", "memory": "1Gi"}}}]}
+    asked = server.ask("POST", PODS, {"metadata": {"name": "limited"}, "spec": spec})[0]
+    server.place("last")
+    print("%-48s %s, %.2f s of CPU, at most %d MiB" % ("%d resources, ever others" % NAMES, told, server.cpu() - before, server.peak_kb() >> 10))
+    well = not set(told) - {200, 422} and told[422] > 0 and asked == 201 and server.peak_kb() < MOST_MEMORY
+    return server.stop() == 0 and well
+
+
 def main():
     server = Taken(sys.argv[1])
     cores = {"labels": {"koordinator.sh/qosClass": "LSR"},
@@ -158,8 +180,12 @@ def main():
                 print("FAILED: it writes about another node: %d" % others, flush=True)
     finally:
         code = server.stop()
+    if not names(sys.argv[1]):
+        failed += 1
+        print("FAILED: resources of ever other names", flush=True)
     print("node objects: %s" % ("passed" if not failed and code == 0 else "failed, exit %d" % code))
     return 1 if failed or code != 0 else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

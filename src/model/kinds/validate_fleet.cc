@@ -1,6 +1,6 @@
+#include <absl/container/flat_hash_set.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 
 #include "base/json.h"
@@ -16,6 +16,7 @@ namespace {
 
 constexpr const char* kAttemptLabel = "berth.dev/attempt";
 constexpr size_t kMostResources = 128;
+constexpr size_t kMostPools = 10'000;
 
 // Amounts above 0; `which` says of which names.
 template <class Which>
@@ -41,14 +42,15 @@ void check_positive(const Json& object, std::string_view path, const Where& at, 
 void check_pools(const Json& spec, const Where& where, Causes& causes) {
     const Where at = where.member("pools");
     const JsonArray& pools = list_at(spec, ".pools");
+    if (pools.size() > kMostPools) return causes.too_long(at, fmt::format("may name at most {} pools", kMostPools));
+    absl::flat_hash_set<std::string_view> seen;
     for (size_t i = 0; i < pools.size(); ++i) {
         const Where item = at.item(i);
         if (!pools[i].is_string() || pools[i].as_string().empty()) {
             causes.invalid(item, pools[i], "must be the name of a pool");
         } else if (const auto fault = dns1123_subdomain_fault(std::string_view(pools[i].as_string()))) {
             causes.invalid(item, pools[i], *fault);
-        } else if (std::find(pools.begin(), pools.begin() + static_cast<std::ptrdiff_t>(i), pools[i]) !=
-                   pools.begin() + static_cast<std::ptrdiff_t>(i)) {
+        } else if (!seen.insert(std::string_view(pools[i].as_string())).second) {
             causes.duplicate(item, pools[i]);
         }
     }

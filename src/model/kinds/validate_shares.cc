@@ -6,6 +6,7 @@
 #include "model/kinds/validate_pod.h"
 #include "model/quantity.h"
 #include "model/quota.h"
+#include "model/resource_names.h"
 #include "model/resources.h"
 #include "model/times.h"
 
@@ -24,7 +25,12 @@ using Amounts = std::map<std::string, Amount>;  // by resource
 Amounts check_amounts(const Json& spec, std::string_view field, const Where& at, bool percents, bool counts,
                       Causes& causes) {
     Amounts out;
-    for (const auto& entry : members_at(spec, fmt::format(".{}", field))) {
+    const JsonObject& given_amounts = members_at(spec, fmt::format(".{}", field));
+    if (given_amounts.size() > kMostNamed) {
+        causes.too_long(at, fmt::format("may name at most {} resources", kMostNamed));
+        return out;
+    }
+    for (const auto& entry : given_amounts) {
         const Where key = at.key(entry.key());
         std::string given(entry.value().is_string() ? std::string(entry.value().as_string())
                                                     : base::to_text(entry.value()));

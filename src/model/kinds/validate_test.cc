@@ -7,8 +7,10 @@
 #include <map>
 #include <set>
 
+#include "base/test_cost.h"
 #include "model/kinds/defaults.h"
 #include "model/kinds/fields.h"
+#include "model/kinds/kinds_fleet.h"
 #include "model/kinds/test_objects.h"
 
 namespace berth::model {
@@ -118,6 +120,20 @@ TEST(Validate, StrangeDocumentsAreNoDanger) {
         EXPECT_NO_FATAL_FAILURE((void)validate(JsonObject(), *kind));
         EXPECT_NO_FATAL_FAILURE((void)validate(parsed(R"({"spec":{"template":{},"selector":{}},"data":{}})"), *kind));
     }
+}
+
+TEST(Validate, PoolsOfAMachinesReservationAreLookedAtOnce) {
+    const Kind& kind = *kinds_with_fleet().of("compute.ironcore.dev/v1alpha1", "Reservation");
+    const auto cost = [&](int n) {
+        JsonArray pools;
+        for (int i = 0; i < n; ++i) pools.push_back(Json("p" + std::to_string(i)));
+        const Json object = JsonObject{{"metadata", JsonObject{{"name", "r"}}},
+                                       {"spec", JsonObject{{"pools", pools}, {"resources", JsonObject{{"cpu", "1"}}}}}};
+        EXPECT_EQ(validate(object, kind).size(), n > 10'000 ? 1U : 0U);
+        return base::least_cost([&] { (void)validate(object, kind); });
+    };
+    EXPECT_LT(cost(8'000), 24 * cost(1'000));
+    cost(10'001);
 }
 
 }  // namespace

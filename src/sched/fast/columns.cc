@@ -22,6 +22,7 @@ float free_of_row(const ledger::Column* column, Row row) {
 
 void Columns::follow(const View& ledger) {
     const auto& changes = ledger.changes();
+    absl::erase_if(others_, [&](const auto& entry) { return ledger.column({entry.first}) == nullptr; });
     if (changes.member_epoch() != member_epoch_) {
         beyond_ = ledger.rows() > kMaxRank;
         if (beyond_) return;

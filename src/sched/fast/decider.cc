@@ -275,9 +275,13 @@ void Decider::fill_groups(const Class& c, const uint16_t* base, std::vector<MaxT
 const uint16_t* Decider::base_of(const Class& c, const View& ledger) {
     bool copied = false;
     for (const auto& want : c.wants) {
-        if (is_column(want.id)) continue;
+        if (is_column(want.id) || want.amount <= 0) continue;
         if (!copied) base_ = c.node_class->base;
         copied = true;
+        if (ledger.column(want.id) == nullptr) {  // no node has it, so nothing is kept of it
+            std::fill(base_.begin(), base_.end(), uint16_t{0});
+            continue;
+        }
         const float asked = std::nextafter(static_cast<float>(want.amount), 0.0f);
         strike_short(columns_.free_of(want.id, ledger).data(), asked, columns_.blocks(), base_.data());
     }
