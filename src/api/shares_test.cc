@@ -1,4 +1,5 @@
 // What the server makes of Consumers and Allocations as they are written.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "api/test_front.h"
@@ -40,6 +41,13 @@ TEST(ShareObjects, WhatCannotBeIsRefused) {
     expect_refused(t.ask("POST", kConsumers, consumer("a", R"("parent":"nobody")")),
                    "there is no Consumer of this name");
     expect_refused(t.ask("POST", kConsumers, consumer("a", R"("gracePeriod":"soon")")), "is no duration");
+    for (const auto* slip : {"limits.cpus", "limit.cpu", "nvidia-gpu", "storage"}) {
+        expect_refused(t.ask("POST", kConsumers,
+                             consumer("a", fmt::format(R"("hard":{{"{}":"2"}},"reserved":{{"cpu":"1"}})", slip))),
+                       "is no key of a ResourceQuota");
+    }
+    expect_refused(t.ask("POST", kConsumers, consumer("a", R"("reserved":{"cpu":"2","requests.cpu":"3"})")),
+                   "another key says how much of the same resource");
 }
 
 TEST(ShareObjects, GuaranteesOfSiblingsFitTheCluster) {

@@ -21,6 +21,15 @@ struct Amount {
 
 using Amounts = std::map<std::string, Amount>;  // by resource
 
+// What a ResourceQuota counts: a slip of the pen is no resource that nobody happens to have.
+bool is_known(std::string_view name) {
+    constexpr std::string_view kLimits = "limits.", kPages = "hugepages-";
+    if (name.find('/') != std::string_view::npos || name.starts_with(kPages)) return true;
+    if (is_count(name) || is_storage(name)) return true;
+    if (name.starts_with(kLimits)) name.remove_prefix(kLimits.size());
+    return name == "cpu" || name == "memory" || name == "ephemeral-storage";
+}
+
 // Amounts, or percentages where these are allowed; counts are for hard only.
 Amounts check_amounts(const Json& spec, std::string_view field, const Where& at, bool percents, bool counts,
                       Causes& causes) {
@@ -39,6 +48,10 @@ Amounts check_amounts(const Json& spec, std::string_view field, const Where& at,
             if (!counts) causes.invalid(key, entry.value(), "counts are for hard only");
             if (!counts || !id) continue;
         }
+        if (!is_known(resource_name(*id))) {
+            causes.invalid(key, entry.value(), "is no key of a ResourceQuota, such as requests.cpu or limits.memory");
+            continue;
+        }
         const bool percent = percents && given.ends_with('%');
         if (percent) given.pop_back();
         const auto quantity = Quantity::parse(given);
@@ -48,8 +61,8 @@ Amounts check_amounts(const Json& spec, std::string_view field, const Where& at,
             causes.invalid(key, entry.value(), "must be greater than or equal to 0");
         } else if (percent && *quantity > Quantity::from_value(100)) {
             causes.invalid(key, entry.value(), "must be at most 100%");
-        } else {
-            out[std::string(resource_name(*id))] = {*quantity, percent};
+        } else if (!out.emplace(resource_name(*id), Amount{*quantity, percent}).second) {
+            causes.invalid(key, entry.value(), "another key says how much of the same resource");
         }
     }
     return out;
