@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/dump.h"
+#include "cli/input_check.h"
 #include "cli/output.h"
 #include "cli/share_flags.h"
 #include "model/times.h"
@@ -44,7 +45,12 @@ Status load_shares(const char* command, const std::vector<std::string>& files, c
         for (const auto& kind : ledger::kinds())
             TRY(list_all(*connection.server, fmt::format("{}/{}", kind.path(), kind.plural), kind.kind, put));
     }
-    TRY(load_files(files, [&](const Json& object) { return scene.put(object); }));
+    InputCheck check;
+    TRY(load_files(files, [&](const Json& object) {
+        check.see(object);
+        return scene.put(object);
+    }));
+    for (const auto& remark : check.remarks()) fmt::print(stderr, "{}: warning: {}\n", command, remark);
     for (const auto& warning : scene.warnings()) fmt::print(stderr, "{}: warning: {}\n", command, warning);
     return {};
 }

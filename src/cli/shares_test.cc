@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "cli/dump.h"
 #include "model/times.h"
 #include "run/shares_scene.h"
@@ -243,6 +245,89 @@ TEST(Shares, Case18ACordonEvictsNobody) {
                                     pods("a", 4, {.node = "n1"}) + pods("b", 4, {.node = "n2"}) + pods("b", 2, {}, 5));
     EXPECT_EQ(victims(answer), Names{});
     EXPECT_EQ(base::to_text(answer.at("capacity")), R"({"cpu":"8","memory":"100Gi"})");
+}
+
+// Who may start, by namespace, and how many go for whom.
+std::string starts_and_victims(const Json& document) {
+    std::map<std::string, int> starts, goes;
+    for (const auto& pod : document.at("pods").as_array()) {
+        if (pod.at("admitted").as_bool()) ++starts[pod.at("namespace").as_string().c_str()];
+    }
+    for (const auto& victim : document.at("victims").as_array()) {
+        const std::string claim = victim.at("for").as_string().c_str();
+        ++goes[fmt::format("{} for {}", victim.at("namespace").as_string().c_str(), claim.substr(0, claim.find('/')))];
+    }
+    std::string out;
+    for (const auto& [ns, count] : starts) out += fmt::format("{}{}: {}", out.empty() ? "" : ", ", ns, count);
+    out += ";";
+    for (const auto& [who, count] : goes) out += fmt::format(" {} {}", count, who);
+    return out;
+}
+
+// The cases in which the specification says what is deserved, when somebody already runs more than that.
+TEST(Shares, WhoeverHasMoreThanItDeservesGivesWayInEveryCase) {
+    const std::string areas = node("n1", "100") + consumer("app", "reserved: {cpu: 40%}") +
+                              consumer("bigdata", "reserved: {cpu: 60%}") + consumer("spark", "parent: bigdata") +
+                              consumer("hadoop", "parent: bigdata");
+    const PodText here{.node = "n1"};
+    const PodText memory{.requests = "cpu: \"1\", memory: 4Gi"};
+    const PodText cpu{.requests = "cpu: \"3\", memory: 1Gi", .node = "n1"};
+    const std::string one = node("n1", "9", "18Gi") + pods("b", 3, cpu) + pods("a", 12, memory);
+    const std::string seven = node("n1", "100") + consumer("a", "reserved: {cpu: \"60\"}") +
+                              consumer("b", "reserved: {cpu: \"20\"}") + pods("a", 100, here) + pods("b", 110, {});
+    const std::string nine = node("n1", "100") + consumer("a", "weight: 40, reserved: {cpu: \"10\"}") +
+                             consumer("b", "weight: 60, reserved: {cpu: \"15\"}") +
+                             consumer("c", "weight: 50, reserved: {cpu: \"20\"}") +
+                             consumer("d", "weight: 80, reserved: {cpu: \"15\"}") + pods("a", 5, {}) +
+                             pods("b", 20, {}) + pods("c", 30, here) + pods("c", 10, {}, 31) + pods("d", 70, here);
+    struct Row {
+        const char* which;
+        std::string scene;
+        const char* expected;  // who may start, and who goes
+        share::Policy policy = share::Policy::Surplus;
+    };
+    const std::vector<Row> rows = {
+        {"1: of b's 3 the newest goes for three of a's", one, "a: 3; 1 b for a"},
+        {"2: five of a's hold the memory of 15",
+         node("n1", "30", "30Gi") + pods("a", 10, {.requests = "cpu: \"1\", memory: 3Gi", .node = "n1"}) +
+             pods("b", 40, {.requests = "cpu: \"1\", memory: 1Gi"}),
+         "b: 15; 5 a for b"},
+        {"4: weights", one + consumer("a", "weight: 2"), "a: 4; 2 b for a"},
+        {"5: whoever needs another resource is not waited for",
+         node("n1", "10", "10Gi") + pods("a", 10, here) + pods("b", 20, {}) +
+             pods("c", 20, {.requests = "memory: 1Gi"}),
+         "b: 5, c: 10; 5 a for b"},
+        {"6: within its own area first",
+         areas + pods("app", 40, here) + pods("spark", 60, here) + pods("hadoop", 60, {}),
+         "hadoop: 30; 30 spark for hadoop"},
+        {"6: app needs 10", areas + pods("app", 10, here) + pods("spark", 90, here) + pods("hadoop", 60, {}),
+         "hadoop: 45; 45 spark for hadoop"},
+        {"6: hadoop needs 5", areas + pods("app", 40, here) + pods("spark", 60, here) + pods("hadoop", 5, {}),
+         "hadoop: 5; 5 spark for hadoop"},
+        {"6: what was lent comes back", areas + pods("spark", 100, here) + pods("app", 60, {}),
+         "app: 40; 40 spark for app"},
+        {"7", seven, "b: 30; 30 a for b"},
+        // 40 are deserved, but beyond 30 the claimant would have more above its guarantee than the victim.
+        {"7: floor", seven, "b: 40; 30 a for b", share::Policy::Floor},
+        // 25 are deserved, and nobody is pushed below the 30 that it is guaranteed.
+        {"8: a node was lost",
+         node("n1", "100") + consumer("a", "reserved: {cpu: \"30\"}") + consumer("b", "reserved: {cpu: \"90\"}") +
+             pods("a", 40, here) + pods("b", 60, here) + pods("a", 60, {}, 41) + pods("b", 60, {}, 61),
+         "b: 15; 10 a for b"},
+        {"9", nine, "a: 5, b: 20, c: 5; 5 d for a 20 d for b 5 d for c"},
+        {"10: a guarantee that was lent",
+         node("n1", "10") + consumer("a", "reserved: {cpu: \"4\"}") + pods("b", 10, here) + pods("a", 4, {}),
+         "a: 4; 4 b for a"},
+        {"10: and one that was not",
+         node("n1", "10") + consumer("a", "reserved: {cpu: \"4\"}, lendingLimit: {cpu: \"0\"}") + pods("b", 20, {}),
+         "b: 6;"},
+        {"11: infinite ones first, from the most overused",
+         node("n1", "10") + pods("kube-system", 3, {}) + pods("a", 5, here) + pods("b", 5, here) + pods("a", 9, {}, 6) +
+             pods("b", 9, {}, 6),
+         "kube-system: 3; 1 a for kube-system 2 b for kube-system"},
+    };
+    for (const Row& row : rows)
+        EXPECT_EQ(starts_and_victims(document_of(row.scene, row.policy)), row.expected) << row.which;
 }
 
 TEST(Shares, Case10WhoLendsToWhom) {

@@ -112,6 +112,17 @@ def answers_have_forms(berth):
         expect_in("wide", berth("whatif", "-f", dump.name, "-o", "wide")[1], "scores n1=")
 
 
+def slips_of_the_pen_are_told(berth):
+    consumer = "apiVersion: kuabe-arbitrator.incubator.k8s.io/v1\nkind: Consumer\nmetadata: {name: a}\nspec: {%s}\n"
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as dump:
+        dump.write(consumer % "wieght: 3" + "---\n" + consumer % "weight: 2")
+        dump.flush()
+        code, _, trouble = berth("shares", "-f", dump.name)
+        expect("shares with a slip", code, 0)
+        expect_in("the slip", trouble, "wieght")
+        expect_in("the other of its name", trouble, "Consumer a is given 2 times; the last one counts")
+
+
 class Shell:
     """An interactive shell on a terminal of its own."""
 
@@ -190,6 +201,7 @@ def test(binary):
     versions_agree(berth)
     mistakes_are_answered_kindly(berth)
     answers_have_forms(berth)
+    slips_of_the_pen_are_told(berth)
     for name, (words, load) in SHELLS.items():
         if not shutil.which(name):
             raise SystemExit(f"{name} is not installed: tools/packages names it")
