@@ -224,7 +224,9 @@ void Tide::set_lines(NodeId id, const Course& course) {
     const double tau = course.tau.at + (course.by == kNoIndex ? 0 : course.tau.rise * level_[course.by]);
     for (uint32_t k = leaf.keys_begin; k < leaf.keys_end; ++k) {
         const Key& key = tree_.keys[k];
-        const bool passed = key.u > 0 && tau >= key.b / key.u;
+        // What is stopped by a later column has not passed its guarantee of an earlier one, or just meets it.
+        const bool earlier = course.by != kNoIndex && is_full(key.column) && level_[key.column] < level_[course.by];
+        const bool passed = key.u > 0 && !earlier && tau >= key.b / key.u;
         const Line next = passed ? Line{course.tau.at * key.u, course.tau.rise * key.u} : Line{key.b, 0};
         Line& line = lines_[k];
         if (line.at == next.at && line.rise == next.rise && stand.by == course.by) continue;
