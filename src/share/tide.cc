@@ -323,6 +323,12 @@ double Tide::risen(uint32_t column) const {
     return sum;
 }
 
+// A level that passes two others passes one after the other: whoever is looked at meanwhile finds the levels in their
+// order. Else a leaf could come to be stopped by a column whose level, when it is found, is not its lowest.
+double Tide::within(double low, double level, double high) {
+    return level > low && level < high ? level : (low + high) / 2;
+}
+
 // The level at which the column's own line meets the capacity: those that stop at levels below have been found.
 Tide::Found Tide::find_level(size_t place) {
     constexpr int kTries = 16;
@@ -339,9 +345,16 @@ Tide::Found Tide::find_level(size_t place) {
         }
         const double level = rest / own.sum.value();
         if (!(level > 0) || std::abs(level - below) <= kApart * below) return Found::None;
+        if (level < below) {
+            level_[column] = within(place < 2 ? 0 : level_[order_[place - 2]], level, below);
+            return Found::Earlier;
+        }
+        if (level >= above) {
+            if (level <= above * (1 + kApart)) return Found::None;
+            level_[column] = within(above, level, place + 2 < order_.size() ? level_[order_[place + 2]] : kInfinity);
+            return Found::Later;
+        }
         level_[column] = level;
-        if (level < below) return Found::Earlier;
-        if (level >= above) return level > above * (1 + kApart) ? Found::Later : Found::None;
         passed_.clear();
         watches_[column].beyond(level, passed_);
         if (passed_.empty()) return Found::Level;

@@ -99,6 +99,7 @@ private:
     // Its own, or where in the order the column belongs.
     enum class Found { Level, Earlier, Later, None };
     Found find_level(size_t place);
+    static double within(double low, double level, double high);
     bool swap(size_t place);
     double risen(uint32_t column) const;
 
