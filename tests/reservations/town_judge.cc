@@ -22,21 +22,25 @@ Town::Amounts Town::used_on(const std::string& node) const {
             return entry.second->meta.uid == uid && model::holds_room(*entry.second) && entry.second->node == node;
         });
     };
-    const auto add = [&](const std::string& uid, const Amounts& amounts, int64_t sign) {
+    const auto add = [&](const std::string& uid, const Amounts& amounts) {
         Amounts& to = live(uid) ? charged[uid] : used;
-        for (size_t i = 0; i < to.size(); ++i) to[i] += sign * amounts[i];
+        for (size_t i = 0; i < to.size(); ++i) to[i] += amounts[i];
     };
     for (const auto& [name, pod] : pods_) {
         if (pod.node != node || pod.terminal()) continue;
         const auto links = model::read_links(pod.meta.annotations).value();
         const std::string first = links.allocated ? links.allocated->uid : "";
-        Amounts all = amounts_of(pod.spec->requests);
-        all[2] = 1;
-        add(first, all, 1);
-        for (const auto& draw : links.draws) {
-            add(draw.uid, amounts_of(draw.amount), 1);
-            add(first, amounts_of(draw.amount), -1);
+        Amounts rest = amounts_of(pod.spec->requests);
+        rest[2] = 1;
+        for (const auto& draw : links.draws) {  // it may have been resized since: it has no more than it asks for
+            Amounts part = amounts_of(draw.amount);
+            for (size_t i = 0; i < rest.size(); ++i) {
+                part[i] = std::min(part[i], rest[i]);
+                rest[i] -= part[i];
+            }
+            add(draw.uid, part);
         }
+        add(first, rest);
     }
     for (const auto& [name, object] : reservations_) {
         if (object->node != node || !model::holds_room(*object)) continue;
