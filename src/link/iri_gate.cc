@@ -134,6 +134,7 @@ public:
             for (const auto& one : std::list(all_)) one->close("");
         });
         if (thread_.joinable()) thread_.join();
+        tell_refused();
         if (!path_.empty()) ::unlink(path_.c_str());
     }
     Gate(const Gate&) = delete;
@@ -288,10 +289,15 @@ private:
             if (stopping_) return;
             const auto at = now();
             for (const auto& one : std::list(all_)) one->close_if_late(at);
-            if (const auto count = std::exchange(refused_, 0); count > 0)
-                base::log_warning("Connections were ended or refused", {{"count", count}, {"last", last_why_}});
+            tell_refused();
             tick();
         });
+    }
+
+    // Once a second, and at the end.
+    void tell_refused() {
+        if (const auto count = std::exchange(refused_, 0); count > 0)
+            base::log_warning("Connections were ended or refused", {{"count", count}, {"last", last_why_}});
     }
 
     const Take take_;
