@@ -118,15 +118,14 @@ share::Leaf changed(share::Leaf leaf, Random& random) {
     return leaf;
 }
 
-// One consumer's pods change, and it is told what it deserves. Those that are followed (share/change.h, share/tide.h)
-// are told apart from those after which all is solved anew.
+// One consumer's pods change, and it is told what it deserves. Those that move nobody's level (share/change.h) are told
+// apart from those after which all is solved anew.
 Result<JsonObject> solve_change(const BenchOptions& options) {
     Random random(options.seed);
     const size_t count = consumers_of(options);
     share::Solver solver(random_problem(count, options.variant == "tree", random));
     solver.solve();
-    Latencies all, followed, anew;
-    base::Duration spent{0};
+    Latencies all, alone, anew;
     const Stopwatch watch;
     while (watch.wall() < kMeasured || all.count() < 3) {
         const size_t who = random.below(count);
@@ -138,18 +137,16 @@ Result<JsonObject> solve_change(const BenchOptions& options) {
         const auto deserved = solver.deserved(who);
         const auto took = system_clock().now() - before;
         all.add(took);
-        spent += took;
-        (solver.times() == times ? followed : anew).add(took);
+        (solver.times() == times ? alone : anew).add(took);
     }
     JsonObject out = told(options, all, watch);
-    out["mean_us"] = rounded(static_cast<double>(spent.count()) / 1000 / static_cast<double>(all.count()));
     const auto tell = [&](const std::string& kind, const Latencies& latencies) {
         out[kind + "_percent"] =
             rounded(100 * static_cast<double>(latencies.count()) / static_cast<double>(all.count()));
         out[kind + "_p50_us"] = rounded(latencies.percentile(50));
         out[kind + "_p99_us"] = rounded(latencies.percentile(99));
     };
-    tell("followed", followed);
+    tell("alone", alone);
     tell("anew", anew);
     return out;
 }
@@ -226,8 +223,8 @@ constexpr std::array kWorkloads{
              solve_all},
     Workload{
         "ShareChange",
-        "a pod of one consumer of --pods (10,000) comes, goes, starts or ends, and it is told what it deserves; anew: "
-        "changes after which all is solved, followed: the others; --variant tree",
+        "a pod of one consumer of --pods (10,000) comes, goes, starts or ends, and it is told what it deserves; alone: "
+        "changes that move nobody's level, anew: the others; --variant tree",
         solve_change},
 };
 

@@ -56,7 +56,7 @@ void Rounding::forget(NodeId id, Before& before) {
         before.keys.push_back({keys_[k].column, sum});
         sum -= std::max(taken_[k], least_[k]) - (before.given ? before.needs[k - node.keys_begin].amount : 0);
         taken_[k] = 0;
-        least_[k] = guarantee_of(keys_[k], stated_[k]);
+        least_[k] = guarantee_of(k);
         sum += least_[k];
     }
     whole_.pods[id] = 0;

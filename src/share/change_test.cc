@@ -13,11 +13,6 @@ namespace {
 
 using base::Random;
 
-uint64_t number_of(const char* variable, uint64_t otherwise) {
-    const char* given = std::getenv(variable);
-    return given != nullptr ? std::strtoull(given, nullptr, 10) : otherwise;
-}
-
 const std::vector<ResourceId>& resources() {
     static const std::vector<ResourceId> all = {model::kCpu, model::kMemory, *model::intern_resource("example.com/a"),
                                                 *model::intern_resource("example.com/b")};
@@ -169,87 +164,9 @@ int history(Random& random, Kinds kinds) {
     return alone;
 }
 
-// Many with pods of one size each, so that changes are followed for long.
-Problem large_problem(Random& random) {
-    Problem problem;
-    problem.spread = random.chance(1, 2);
-    problem.policy = random.chance(1, 5) ? Policy::Floor : Policy::Surplus;
-    std::vector<ResourceId> kinds;
-    for (char c = 'a'; c < 'h'; ++c) kinds.push_back(*model::intern_resource(std::string("example.com/") + c));
-    const bool along = random.chance(1, 2);  // guarantees are so many pods
-    const int64_t count = random.between(40, 250), largest = random.chance(1, 3) ? 5 : 100;
-    Resources asked;
-    for (int64_t i = 0; i < count; ++i) {
-        Consumer& made = problem.consumers.emplace_back();
-        made.name = "tenant-" + std::to_string(1000 + i);
-        made.weight = random.chance(1, 40) ? 0 : random.between(1, 10);
-        Resources size;
-        for (int64_t k = random.between(1, 4); k > 0; --k)
-            size.set(kinds[random.below(kinds.size())], random.between(1, largest));
-        made.leaves = {leaf_of({{size, random.between(0, 20), true}, {size, random.between(1, 20), false}})};
-        asked.add(made.leaves.front().demand);
-        const int64_t pods = random.between(0, 8);
-        if (random.chance(1, 2)) {
-            size.for_each([&](ResourceId id, int64_t amount) {
-                made.reserved.set(id,
-                                  amount * (along ? pods : random.between(0, 8)) + (along ? 0 : random.between(0, 3)));
-            });
-        }
-        if (random.chance(1, 12)) made.hard.set(kinds[random.below(kinds.size())], random.between(50, 900));
-        if (random.chance(1, 20)) made.borrowing_limit.set(kinds[random.below(kinds.size())], random.between(5, 200));
-    }
-    for (const ResourceId id : kinds)
-        if (random.chance(9, 10)) problem.capacity.set(id, asked.get(id) * random.between(4, 9) / 8);
-    return problem;
-}
-
-// One pod comes, goes, starts or ends; where rule 3 gives nobody a pod, sometimes one of another size.
-Leaf one_pod_more_or_less(const Leaf& leaf, bool other_sizes, Random& random) {
-    if (other_sizes && random.chance(1, 8)) return another_wish(leaf, random);
-    std::vector<PodRun> pods = leaf.pods;
-    PodRun& waiting = pods.back();
-    PodRun& running = pods.front();
-    const uint64_t what = random.below(4);
-    if (what == 0 || waiting.count <= 1) {
-        ++waiting.count;
-    } else if (what == 1) {
-        --waiting.count;
-    } else if (pods.size() > 1 && what == 2) {
-        --waiting.count;
-        ++running.count;
-    } else if (running.count > 1) {
-        --running.count;
-    }
-    return leaf_of(pods);
-}
-
-TEST(ShareChange, FollowedForLong) {
-    const uint64_t first = number_of("SEED", 1);
-    const uint64_t count = std::getenv("SEED") != nullptr ? 1 : number_of("BERTH_HISTORIES", 40);
-    constexpr int kSteps = 250;
-    int followed = 0;
-    for (uint64_t seed = first; seed < first + count; ++seed) {
-        SCOPED_TRACE(testing::Message() << "SEED=" << seed);
-        Random random(seed);
-        Solver solver(large_problem(random));
-        solver.solve();
-        for (int step = 0; step < kSteps; ++step) {
-            const size_t who = random.below(solver.problem().consumers.size());
-            const uint64_t before = solver.times();
-            solver.change(
-                who, 0,
-                one_pod_more_or_less(solver.problem().consumers[who].leaves[0], !solver.problem().spread, random));
-            solver.solve();
-            followed += solver.times() == before ? 1 : 0;
-            if (random.chance(1, 3)) solver.deserved(random.below(solver.problem().consumers.size()));
-            if (random.chance(1, 4)) expect_the_same(solver, random.chance(1, 4));
-            ASSERT_FALSE(testing::Test::HasFailure()) << "step " << step;
-        }
-    }
-    RecordProperty("followed", followed);
-    if (count > 10) {
-        EXPECT_GT(followed, static_cast<int>(count) * kSteps * 3 / 4) << "too few changes were followed";
-    }
+uint64_t number_of(const char* variable, uint64_t otherwise) {
+    const char* given = std::getenv(variable);
+    return given != nullptr ? std::strtoull(given, nullptr, 10) : otherwise;
 }
 
 void histories(Kinds kinds) {

@@ -86,7 +86,6 @@ public:
         sort_by_digits(first_, other, 0, [](const Moment& moment) { return std::bit_cast<uint64_t>(moment.at); });
         begun_ = true;
         tree_.tau.resize(tree_.nodes.size());
-        tree_.closed_at.assign(m_, kInfinity);
         while (step_root()) {
         }
         for (NodeId id = 1; id < tree_.nodes.size(); ++id) finish(id);
@@ -458,7 +457,6 @@ void Sweep::touch(NodeId id) {
 void Sweep::saturate(NodeId top, size_t column) {
     course(top).full[column] = 1;
     if (top == kRoot) {
-        tree_.closed_at[column] = course(kRoot).clock;
         stop_users(column);
         for (const NodeId c : tree_.areas) close(c, column);
         bring(column);

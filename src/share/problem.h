@@ -70,14 +70,15 @@ public:
     Solver& operator=(const Solver&) = delete;
 
     const Problem& problem() const { return problem_; }
-    // Another demand of one leaf, or a new leaf. Cheap while the set of resources is the same, cheaper where it can be
-    // followed (tide.h), and cheapest where it moves nobody's level (change.h).
+    // Another demand of one leaf, or a new leaf. Cheap while the set of resources is the same, and cheapest where it
+    // moves nobody's level (change.h): then nothing is left for solve() to do.
     void change(size_t consumer, size_t leaf, Leaf wish);
     // Another capacity; of the same resources, or of more.
     void set_capacity(Resources capacity);
     // Rules 1 to 4, unless all that has changed since is settled.
     void solve();
-    // How often all of it was solved.
+    // How often all of it was solved; as long as it is the same, only those who changed and who were refused for a
+    // fraction of a pod may deserve something else.
     uint64_t times() const { return times_; }
     // What share() says of it, and no more: that goes through all of them once after a change.
     Resources deserved(size_t consumer) const;

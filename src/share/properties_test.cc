@@ -234,9 +234,7 @@ uint64_t first_seed() {
     return given != nullptr ? std::strtoull(given, nullptr, 10) : 1;
 }
 int rounds() {
-    const char* wanted = std::getenv("BERTH_PROBLEMS");
-    if (std::getenv("SEED") != nullptr) return 1;
-    return wanted != nullptr ? std::atoi(wanted) : 2000;
+    return std::getenv("SEED") != nullptr ? 1 : 2000;
 }
 
 TEST(ShareProperties, TheSweepIsTheDefinition) {

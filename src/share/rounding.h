@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -10,17 +9,6 @@
 // that are left go to the largest remainders, those that already run first. Every step is checked in exact integers
 // against the cluster and every limit on the way up, so what is published never adds up to more.
 namespace berth::share {
-
-inline constexpr double kWholePod = 1e-9;  // a remainder this near to a whole pod is one
-inline constexpr int64_t kPartsOfPod = 1'000'000'000;
-
-// Of a pod, to the nearest.
-inline int64_t parts_of(double rest) {
-    return static_cast<int64_t>(std::min(1.0, rest) / kWholePod + 0.5);
-}
-
-// What a leaf has of a key at least, in whole units.
-int64_t guarantee_of(const Key& key, const Stated& stated);
 
 // A pod of which the share covers a part.
 struct Part {
@@ -83,6 +71,7 @@ private:
     void set_limits();
     void begin();
     void hand_out_guarantees();
+    int64_t guarantee_of(uint32_t k) const;
     bool take(NodeId id, const int64_t* size, int64_t count);
     bool take_at_root(const Node& node, const int64_t* size, int64_t count);
     bool has_room(const Node& node, uint32_t k, int64_t more) const;

@@ -1,10 +1,7 @@
 #include <algorithm>
-#include <optional>
-#include <utility>
 
 #include "base/saturating.h"
 #include "share/change.h"
-#include "share/tide.h"
 
 namespace berth::share {
 namespace {
@@ -134,14 +131,7 @@ struct Solver::State {
     Tree tree;
     Whole whole;
     bool fair_due = false;        // what rule 3 gives has changed
-    std::unique_ptr<Tide> tide;   // levels that follow changes, once one has moved them
-    bool moved = false;           // it has changed since they were found
-    bool by_change = false;       // all is due for no other reason than a change
-    int kept = 0;                 // so many changes the tide has followed
-    int patience = 0;             // so often it is not worth another try
     std::vector<Share> infinite;  // by consumer; empty ones for all others, none where nobody is infinite
-    bool settle();
-    void follow_again();
     void fill_again();
 };
 
@@ -170,8 +160,7 @@ void Solver::change(size_t consumer, size_t leaf, Leaf wish) {
         return;
     }
     Tree& tree = state_->tree;
-    std::optional<Change> change;
-    if (!state_->tide) change.emplace(tree, top);
+    Change change(tree, top);
     const auto update = [&](Node& node) {
         if (node.leaf != leaf || node.consumer != consumer) return;
         for (uint32_t k = node.keys_begin; k < node.keys_end; ++k)
@@ -180,10 +169,8 @@ void Solver::change(size_t consumer, size_t leaf, Leaf wish) {
     };
     update(tree.nodes[top]);
     for (NodeId c = tree.nodes[top].children_begin; c < tree.nodes[top].children_end; ++c) update(tree.nodes[c]);
-    state_->fair_due = state_->tide != nullptr || problem_.spread;
-    if (due_) return;
-    state_->moved = state_->tide != nullptr;
-    due_ = state_->by_change = !(change ? change->settle(state_->whole) : state_->tide->change(top));
+    due_ = due_ || !change.settle(state_->whole);
+    state_->fair_due = problem_.spread;
 }
 
 void Solver::set_capacity(Resources capacity) {
@@ -193,7 +180,6 @@ void Solver::set_capacity(Resources capacity) {
 
 void Solver::solve() {
     if (!built_) build();
-    if (!due_ && state_->moved) due_ = state_->by_change = !state_->settle();
     if (!due_) return;
     Tree& tree = state_->tree;
     guarantee(tree);
@@ -207,33 +193,12 @@ void Solver::solve() {
         state_->infinite.resize(problem_.consumers.size());
         serve_infinite(problem_, state_->infinite);
     }
-    state_->follow_again();
     due_ = state_->fair_due = false;
     ++times_;
 }
 
-bool Solver::State::settle() {
-    moved = false;
-    ++kept;
-    return tide->settle();
-}
-
-// After all was solved: the next changes are followed if it was a change that asked for it. It takes as long as to
-// solve, so not where it ended soon.
-void Solver::State::follow_again() {
-    constexpr int kSoon = 4, kRest = 16;
-    if (tide && kept < kSoon) patience = kRest;
-    kept = 0;
-    tide.reset();
-    moved = false;
-    if (!std::exchange(by_change, false) || patience-- > 0) return;
-    tide = Tide::of(tree, whole);
-    patience = tide ? 0 : kRest;
-}
-
 // Rule 3 once more, from where rule 2 ended.
 void Solver::State::fill_again() {
-    if (tide) tide->lay(whole);
     for (NodeId id = 1; id < tree.nodes.size(); ++id) {
         for (Key& key : tree.keys_of(tree.nodes[id])) key.x = std::max(key.b, tree.tau[id] * key.u);
     }
@@ -246,10 +211,7 @@ Resources Solver::deserved(size_t consumer) const {
     const NodeId id = state_->tree.node_of[consumer];
     if (id == kNoIndex) return state_->infinite[consumer].deserved;
     Share share;
-    if (state_->tide)
-        state_->tide->tell(id, share);
-    else
-        tell_whole(state_->tree, state_->whole, id, share);
+    tell_whole(state_->tree, state_->whole, id, share);
     return std::move(share.deserved);
 }
 

@@ -109,13 +109,12 @@ struct Tree {
     std::vector<std::vector<NodeId>> users;  // by column: the root's leaves that need it
     std::vector<int64_t> left;               // of the capacity after the infinite ones, by column; INT64_MAX: infinite
     std::vector<uint8_t> full;               // by column: nothing is left of it
-    std::vector<double> closed_at;   // by column: the root's level at which it stopped all; kInfinity: it did not
-    std::vector<uint8_t> shrunk;     // by column: the root's guarantees do not fit
-    std::vector<double> tau;         // by leaf: how far it came on its way; 1: it has all it asks for
-    std::vector<double> risen;       // by column: what rule 2 shared out
-    std::vector<uint8_t> mixed;      // by column: what rule 3 gives of it may be whole pods to somebody
-    std::vector<double> guaranteed;  // by column: what the root's leaves state and ask for, before it is fitted
-    std::vector<double> pool;        // S: what a level of 1 is worth, by column; kInfinity where the capacity is
+    std::vector<uint8_t> shrunk;             // by column: the root's guarantees do not fit
+    std::vector<double> tau;                 // by leaf: how far it came on its way; 1: it has all it asks for
+    std::vector<double> risen;               // by column: what rule 2 shared out
+    std::vector<uint8_t> mixed;              // by column: what rule 3 gives of it may be whole pods to somebody
+    std::vector<double> guaranteed;          // by column: what the root's leaves state and ask for, before it is fitted
+    std::vector<double> pool;  // S: what a level of 1 is worth, by column; kInfinity where the capacity is
 };
 
 // What a leaf of the root asks for, and is guaranteed, within the limits of its consumer.

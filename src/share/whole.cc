@@ -8,6 +8,9 @@
 namespace berth::share {
 namespace {
 
+constexpr double kWhole = 1e-9;            // a remainder this near to a whole pod is one
+constexpr int64_t kParts = 1'000'000'000;  // in a pod
+
 int64_t floor_of(double amount) {
     if (amount <= 0) return 0;
     return amount >= 9.2e18 ? INT64_MAX : static_cast<int64_t>(amount);
@@ -29,7 +32,7 @@ int64_t times(int64_t size, int64_t count) {
 }  // namespace
 
 uint64_t Part::rank_of(bool present, int64_t remainder, NodeId node) {
-    const auto missing = static_cast<uint64_t>(kPartsOfPod - remainder);
+    const auto missing = static_cast<uint64_t>(kParts - remainder);
     return (present ? 0 : uint64_t{1} << 63) | missing << 32 | node;
 }
 
@@ -99,8 +102,8 @@ void Rounding::set_limits() {
     }
 }
 
-int64_t guarantee_of(const Key& key, const Stated& stated) {
-    return least_of(key.b, static_cast<double>(std::min(stated.reserved, stated.demand)));
+int64_t Rounding::guarantee_of(uint32_t k) const {
+    return least_of(keys_[k].b, static_cast<double>(std::min(stated_[k].reserved, stated_[k].demand)));
 }
 
 // Everybody has its guarantee. They fit, but for what doubles do not tell apart; that much is counted off here.
@@ -113,7 +116,7 @@ void Rounding::hand_out_guarantees() {
             from.sum += least;
         };
         for (uint32_t k = node.keys_begin; k < node.keys_end; ++k) {
-            least_[k] = guarantee_of(keys_[k], stated_[k]);
+            least_[k] = guarantee_of(k);
             hand_out(parent[keys_[k].column], least_[k]);
         }
         if (node.inner == kNoIndex) continue;
@@ -191,7 +194,7 @@ Part Rounding::round_down(NodeId id) {
         const Run& run = tree_.runs[i];
         const int64_t* size = tree_.sizes.data() + run.sizes;
         const double covered = covered_of(node, size);
-        const double most = std::min(covered + kWholePod, static_cast<double>(run.count));
+        const double most = std::min(covered + kWhole, static_cast<double>(run.count));
         int64_t whole = std::min(floor_of(most), run.count);
         if (whole > 0 && !take(id, size, whole)) {
             whole_.tight = true;
@@ -201,7 +204,7 @@ Part Rounding::round_down(NodeId id) {
         whole_.pods[id] = base::saturating_add(whole_.pods[id], whole);
         if (whole == run.count) continue;
         const double rest = std::min(1.0, covered - static_cast<double>(whole));
-        return rest > kWholePod ? part_of(id, i, whole < run.present, rest) : Part{};
+        return rest > kWhole ? part_of(id, i, whole < run.present, rest) : Part{};
     }
     split_rest(node);
     return {};
@@ -256,7 +259,7 @@ bool Rounding::short_of_share(NodeId id, const int64_t* size) const {
             if (size[k - node.keys_begin] <= 0) continue;
             const uint32_t r = keys_[k].column;
             const double share = inner.x[r] - inner.fixed[r];
-            if (static_cast<double>(sums_[nodes_[up].inner * m_ + r].sum) >= share * (1 - kWholePod)) return false;
+            if (static_cast<double>(sums_[nodes_[up].inner * m_ + r].sum) >= share * (1 - kWhole)) return false;
         }
     }
     return true;
@@ -268,7 +271,7 @@ bool Rounding::short_of_share(NodeId id, const int64_t* size) const {
 // keeps it from one more.
 Part Rounding::part_of(NodeId id, uint32_t run, bool present, double rest) {
     const Node& node = nodes_[id];
-    const Part part{Part::rank_of(present, parts_of(rest), id), run,
+    const Part part{Part::rank_of(present, std::llround(rest / kWhole), id), run,
                     whole_.need[id] == kNoIndex ? static_cast<uint32_t>(whole_.needs.size()) : whole_.need[id]};
     const int64_t* size = size_of(part);
     for (uint32_t k = node.keys_begin; node.parent == kRoot && k < node.keys_end; ++k) {
